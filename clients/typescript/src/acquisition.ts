@@ -7,6 +7,7 @@ import { Extensions } from "./extensions.js";
 import { refused, unanswered, type Subject } from "./failures.js";
 import { Handle, type LockRequest } from "./handle.js";
 import { randomText } from "./random.js";
+import { Renewal } from "./renewal.js";
 import type { Secret } from "./secret.js";
 import type { Sessions } from "./sessions.js";
 import { orderOf, tokenOf, type Reply } from "./wire.js";
@@ -122,7 +123,7 @@ export class Acquisition {
     const remaining = Math.min(lease.remaining_ms ?? 0, ttl);
     const isHeld = core.clock.now() < sent + remaining - margin(ttl);
     if (isHeld && !core.sender.isClosing) {
-      const keeper = new Extensions(core, this.sessions, { sent, remaining, ttl, order: orderOf(reply) });
+      const keeper = new Extensions(core, this.sessions, new Renewal(sent, remaining, ttl), orderOf(reply) + 1);
       return new Handle(core, keeper, this.ends, wanted, this.#secret, lease);
     }
     core.releaseLater(wanted.key, core.body({ token: lease.token }, this.#secret), core.clock.now() + ttl);

@@ -3,12 +3,11 @@ import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 /** How many subscriptions a client has. */
 const maxSubscriptions = 1000;
 
-/** Follows the events of a lease. */
+/** Follows the ends of the leases of a key. */
 export interface Follower {
   readonly key: string;
-  readonly token: bigint;
   /** An event says that the lease of this token has ended. */
-  ended(): void;
+  ended(token: bigint): void;
 }
 
 /**
@@ -51,10 +50,13 @@ export class Ends {
     if (this.nc.isClosed() || this.nc.isDraining()) return;
     const subscription = this.nc.subscribe(`${this.prefix}.event.${follower.key}`, {
       callback: (error, message) => {
-        if (error !== null) this.close();
-        else if (endsLease(message.headers?.get("Holdfast-Event")) && isToken(message.headers?.get("Fencing-Token"), follower.token)) {
-          follower.ended();
+        if (error !== null) {
+          this.close();
+          return;
         }
+        const token = message.headers?.get("Fencing-Token") ?? "";
+        const ends = ["RELEASED", "EXPIRED", "BROKEN"].includes(message.headers?.get("Holdfast-Event") ?? "");
+        if (ends && /^[0-9]{1,15}$/.test(token)) follower.ended(BigInt(token));
       },
     });
     this.#followers.set(follower, subscription);
@@ -72,14 +74,6 @@ export class Ends {
     this.#state = "proven";
     for (const [follower, subscription] of this.#followers) if (subscription === undefined) this.#subscribe(follower);
   }
-}
-
-function endsLease(kind: string | undefined): boolean {
-  return kind === "RELEASED" || kind === "EXPIRED" || kind === "BROKEN";
-}
-
-function isToken(text: string | undefined, token: bigint): boolean {
-  return text !== undefined && /^[0-9]{1,15}$/.test(text) && BigInt(text) === token;
 }
 
 function unsubscribe(subscription: Subscription | undefined): void {

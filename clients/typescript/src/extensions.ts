@@ -1,11 +1,12 @@
 import { Alarm } from "./alarms.js";
 import type { Core } from "./core.js";
-import { OverloadedError, UnavailableError, UnknownOutcomeError, type HoldfastError, type LossReason } from "./errors.js";
+import { OverloadedError, UnavailableError, UnknownOutcomeError } from "./errors.js";
+import type { HoldfastError, LossReason } from "./errors.js";
 import { maxOrder } from "./estimate.js";
 import { lossReason, refused, type Subject } from "./failures.js";
 import type { Keeper, Kept } from "./keeper.js";
 import { resendAfter, retryAfter } from "./pauses.js";
-import { Renewal, spread } from "./renewal.js";
+import { spread, type Renewal } from "./renewal.js";
 import type { Answer, Channel, Listener } from "./sender.js";
 import type { Member, Session } from "./session.js";
 import type { Sessions } from "./sessions.js";
@@ -25,21 +26,10 @@ export interface Extended extends Kept {
   lost(reason: LossReason, reply?: Reply): void;
 }
 
-/** The grant that a lease comes from. */
-export interface Grant {
-  /** When the attempt was sent that was answered. */
-  readonly sent: number;
-  readonly remaining: number;
-  readonly ttl: number;
-  /** The highest number among the extensions of the lease. */
-  readonly order: number;
-}
-
-/** Waits for the answer to an attempt of this number or a later one. */
+/** Waits until a moment for the answer to an attempt of this number or a later one. */
 interface Caller {
   readonly from: number;
-  /** Goes off when it has waited for too long. */
-  readonly late: Alarm;
+  readonly until: number;
   settle(error: HoldfastError | undefined): void;
 }
 
@@ -50,15 +40,12 @@ interface Caller {
 export class Extensions implements Keeper<Extended>, Member, Listener {
   #lease: Extended | undefined;
   readonly #channel: Channel;
-  readonly #renewal: Renewal;
   readonly #alarm = new Alarm(() => {
     this.#wake();
   });
-  /** What the last attempt has asked for that was granted, and from which number on attempts ask for another TTL. */
+  /** The TTL that the service has agreed to, and the number from which on attempts ask for another one. */
   #agreed: number;
   #asks = 1;
-  /** The order of the attempts that ask for what is asked for now. */
-  #order: number;
   #callers: Caller[] = [];
   #failing = false;
 
@@ -72,28 +59,28 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** The session that prolongs the lease. */
   #keeper: Session | undefined;
 
+  /** @param order is that of the attempts that ask for what is asked for now: above that of the grant. */
   constructor(
     private readonly core: Core,
     private readonly all: Sessions,
-    grant: Grant,
+    private readonly renewal: Renewal,
+    private order: number,
   ) {
-    this.#agreed = grant.ttl;
-    this.#order = grant.order + 1;
-    this.#renewal = new Renewal(grant.sent, grant.remaining, grant.ttl);
+    this.#agreed = renewal.agreed;
     this.#channel = core.sender.open(this);
   }
 
   get until(): number {
-    return Math.max(this.#renewal.until, this.#keeper?.until ?? -Infinity);
+    return Math.max(this.renewal.until, this.#keeper?.until ?? -Infinity);
   }
 
   get end(): number {
-    return Math.max(this.#renewal.end, ...Array.from(this.#sessions, ({ end }) => end));
+    return Math.max(this.renewal.end, ...Array.from(this.#sessions, ({ end }) => end));
   }
 
   /** The TTL that attempts ask for. */
   get ttl(): number {
-    return this.#renewal.asked;
+    return this.renewal.asked;
   }
 
   add(lease: Extended): boolean {
@@ -105,7 +92,6 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** Sends nothing more. Callers get no answer. Then call leave. */
   remove(): void {
     this.#lease = undefined;
-    for (const { late } of this.#callers) this.core.alarms.stop(late);
     this.#callers = [];
     this.core.alarms.stop(this.#alarm);
     this.#channel.close();
@@ -115,23 +101,13 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** Asks for a TTL, and waits for the answer. */
   extend(ttl: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { alarms, clock, settings } = this.core;
-      const late = new Alarm(() => {
-        caller.settle(new UnknownOutcomeError({ ...this.#what, detail: "no answer in time" }));
-      });
-      const caller: Caller = {
-        from: this.#channel.last + 1,
-        late,
-        settle: (error) => {
-          alarms.stop(late);
-          this.#callers = this.#callers.filter((other) => other !== caller);
-          if (error === undefined) resolve();
-          else reject(error);
-        },
+      const now = this.core.clock.now();
+      const settle = (error: HoldfastError | undefined): void => {
+        if (error === undefined) resolve();
+        else reject(error);
       };
-      this.#callers.push(caller);
-      alarms.set(late, clock.now() + settings.timeout);
-      this.#leaveKeeper(clock.now());
+      this.#callers.push({ from: this.#channel.last + 1, until: now + this.core.settings.timeout, settle });
+      this.#leaveKeeper(now);
       this.#ask(ttl);
       this.send();
     });
@@ -146,8 +122,8 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const session = this.#alone || !lease.renew ? undefined : this.all.of(lease.key, this.ttl);
     this.#alone = false;
     if (this.#name(session)) this.#leaveKeeper(now);
-    this.#renewal.order = deployment.offers("order") ? this.#order : 0;
-    const { attempts, order } = this.#renewal;
+    this.renewal.order = deployment.offers("order") ? this.order : 0;
+    const { attempts, order } = this.renewal;
     const { subject } = router.route("extend", lease.key, attempts);
     const body = lease.body({
       ttl_ms: this.ttl,
@@ -155,9 +131,9 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
       ...(order > 0 && { order }),
     });
     if (this.#channel.send(subject, JSON.stringify(body))) {
-      this.#renewal.sent(this.#channel.last, now, this.#callers.length > 0 ? resendAfter(attempts) : Infinity);
+      this.renewal.sent(this.#channel.last, now, this.#callers.length > 0 ? resendAfter(attempts) : Infinity);
     } else {
-      this.#renewal.notSent(now);
+      this.renewal.notSent(now);
       this.endangered(new UnavailableError({ ...this.#what, detail: "the connection to NATS is interrupted" }));
     }
     this.#schedule();
@@ -175,7 +151,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   }
 
   dropped(): void {
-    this.#leaveKeeper(this.core.clock.now() + Math.random() * spread(this.#renewal.agreed));
+    this.#leaveKeeper(this.core.clock.now() + Math.random() * spread(this.renewal.agreed));
     this.#schedule();
   }
 
@@ -187,20 +163,21 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
 
   /** Asks at once for what may have been lost with the last connection. */
   reconnected(): void {
-    if (this.#isRenewed && (this.#renewal.hasOpen() || this.#failing)) this.send();
+    if (this.#isRenewed && (this.renewal.hasOpen() || this.#failing)) this.send();
   }
 
   answered({ attempt, noResponders, reply }: Answer): void {
     const lease = this.#lease;
     if (lease === undefined) return;
     if (reply && !isAbout(reply, lease.key, this.core.settings.owner)) return; // the right one may yet come
+    const what = this.#what;
     const reason = lossReason(reply?.status);
-    if (noResponders) this.#noEffect(attempt, new UnavailableError({ ...this.#what, detail: "no node takes requests" }));
-    else if (reply === undefined) this.endangered(new UnknownOutcomeError({ ...this.#what, detail: "an answer that is no reply" }));
+    if (noResponders) this.#noEffect(attempt, new UnavailableError({ ...what, detail: "no node takes requests" }));
+    else if (reply === undefined) this.endangered(new UnknownOutcomeError({ ...what, detail: "an answer that is no reply" }));
     else if (reply.status === "EXTENDED") this.#granted(lease, attempt, reply.lease ?? {}, orderOf(reply));
     else if (reason !== undefined) lease.lost(reason, reply);
-    else if (reply.status === "UNAVAILABLE") this.#noEffect(attempt, refused(this.#what, reply));
-    else this.#refused(attempt, refused(this.#what, reply));
+    else if (reply.status === "UNAVAILABLE") this.#noEffect(attempt, refused(what, reply));
+    else this.#refused(attempt, refused(what, reply));
   }
 
   get #what(): Subject {
@@ -218,19 +195,20 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
       this.#lease?.lost("deadline");
       return;
     }
-    if (!this.#isRenewed || now < this.#renewal.due) {
-      this.#schedule();
-      return;
+    const silence = { ...this.#what, detail: "no answer in time" };
+    this.#settle(({ until }) => until <= now, new UnknownOutcomeError(silence));
+    if (this.#isRenewed && now >= this.renewal.due) {
+      if (this.renewal.attempts > 0) this.endangered(new UnavailableError(silence));
+      this.send();
     }
-    if (this.#renewal.attempts > 0) this.endangered(new UnavailableError({ ...this.#what, detail: "no answer in time" }));
-    this.send();
+    this.#schedule();
   }
 
   /** Sets the alarm for what is due first. The session reports the end of a lease that it prolongs. */
   #schedule(): void {
     if (this.#lease === undefined) return;
-    const end = this.#keeper === undefined ? this.#renewal.until : Infinity;
-    const at = Math.min(end, this.#isRenewed ? this.#renewal.due : Infinity);
+    const end = this.#keeper === undefined ? this.renewal.until : Infinity;
+    const at = Math.min(end, this.#isRenewed ? this.renewal.due : Infinity, this.#callers[0]?.until ?? Infinity);
     if (at === Infinity) this.core.alarms.stop(this.#alarm);
     else this.core.alarms.set(this.#alarm, at);
   }
@@ -239,12 +217,12 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   #ask(ttl: number): void {
     if (ttl !== this.ttl) this.#change();
     this.#asks = this.#channel.last + 1;
-    this.#renewal.asked = ttl;
+    this.renewal.asked = ttl;
   }
 
-  /** Gives the attempts from now on an order above the former one, and above another one, because they ask for something else. */
+  /** Gives the attempts from now on a higher order, also above another one, because they ask for something else. */
   #change(above = 0): void {
-    this.#order = Math.min(Math.max(this.#order, above) + 1, maxOrder);
+    this.order = Math.min(Math.max(this.order, above) + 1, maxOrder);
   }
 
   /** Has the attempts from now on name a session, or none. Returns whether they have named another one. */
@@ -259,21 +237,21 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   }
 
   #granted(lease: Extended, attempt: number, shown: WireLease, order: number): void {
-    const sent = this.#renewal.granted(attempt, shown.remaining_ms ?? 0, order);
+    const sent = this.renewal.granted(attempt, shown.remaining_ms ?? 0, order);
     if (sent === undefined) return;
     lease.shown(shown);
-    if (order > this.#order) {
+    if (order > this.order) {
       // Another client of the owner extends the lease. The next attempt prevails, and answers the callers.
       this.#change(order);
-      if (this.#callers.length > 0) this.#renewal.hasten(this.core.clock.now(), () => 0);
+      if (this.#callers.length > 0) this.renewal.hasten(this.core.clock.now(), () => 0);
       this.#schedule();
       return;
     }
     if (attempt >= this.#asks) this.#agreed = this.ttl;
-    this.#settle(attempt, undefined);
-    if (attempt >= this.#since && !this.#renewal.isOpenBefore(this.#since)) this.#entered(shown.session, sent);
+    this.#settle(({ from }) => from <= attempt, undefined);
+    if (attempt >= this.#since && !this.renewal.isOpenBefore(this.#since)) this.#entered(shown.session, sent);
     if (this.#keeper !== undefined && shown.session !== this.#keeper.label) this.#leaveKeeper(this.core.clock.now());
-    if (!this.#renewal.hasOpen(attempt)) this.endangered(undefined);
+    if (!this.renewal.hasOpen(attempt)) this.endangered(undefined);
     this.#schedule();
   }
 
@@ -291,19 +269,21 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   #leaveKeeper(due: number): void {
     if (this.#keeper === undefined) return;
     this.#keeper.remove(this);
-    this.#renewal.resume(this.#keeper.until, due);
+    this.renewal.resume(this.#keeper.until, due);
     this.#keeper = undefined;
   }
 
-  /** Answers the callers that wait for no later attempt. */
-  #settle(attempt: number, error: HoldfastError | undefined): void {
-    for (const caller of this.#callers.filter(({ from }) => from <= attempt)) caller.settle(error);
+  /** Answers some of the callers. */
+  #settle(isAnswered: (caller: Caller) => boolean, error: HoldfastError | undefined): void {
+    const answered = this.#callers.filter(isAnswered);
+    this.#callers = this.#callers.filter((caller) => !isAnswered(caller));
+    for (const caller of answered) caller.settle(error);
   }
 
   /** Drops an attempt on which no node decided. If a caller waits, the next one is soon. */
   #noEffect(attempt: number, error: HoldfastError): void {
-    this.#renewal.drop(attempt);
-    if (this.#callers.length > 0 && !this.#renewal.hasOpen(attempt)) this.#renewal.hasten(this.core.clock.now(), retryAfter);
+    this.renewal.drop(attempt);
+    if (this.#callers.length > 0 && !this.renewal.hasOpen(attempt)) this.renewal.hasten(this.core.clock.now(), retryAfter);
     this.#schedule();
     this.endangered(error);
   }
@@ -311,7 +291,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** Drops an attempt that the service has refused. The alarm brings the next one. */
   #refused(attempt: number, error: HoldfastError): void {
     const namesSession = this.#session !== undefined && attempt >= this.#since;
-    this.#renewal.drop(attempt);
+    this.renewal.drop(attempt);
     if (error instanceof OverloadedError) this.#alone = namesSession; // the shard may have too many sessions
     else if (namesSession) {
       this.all.refuse(); // it may be the session that is refused
@@ -319,7 +299,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
       return;
     } else if (attempt >= this.#asks) {
       this.#ask(this.#agreed);
-      this.#settle(attempt, error);
+      this.#settle(({ from }) => from <= attempt, error);
     }
     this.endangered(error);
   }

@@ -41,18 +41,14 @@ export class Hints implements Follower {
     return this.lease.key;
   }
 
-  get token(): bigint {
-    return this.lease.token;
-  }
-
   /** Follows the events of a lease that has this TTL from now on, if it is long enough. */
   follow(ttl: number): void {
     if (!this.#begun && ttl >= followFrom) this.core.alarms.set(this.#alarm, this.#begins);
   }
 
-  /** Asks after a pause. */
-  ended(): void {
-    this.core.alarms.set(this.#alarm, Math.max(this.core.clock.now(), this.#verified + verifyPause));
+  /** Has the service asked after a pause. */
+  ended(token: bigint): void {
+    if (token === this.lease.token) this.core.alarms.set(this.#alarm, Math.max(this.core.clock.now(), this.#verified + verifyPause));
   }
 
   stop(): void {
