@@ -14,7 +14,10 @@ import { orderOf, tokenOf, type Reply } from "./wire.js";
 
 /** The wait that one attempt asks for; every attempt renews it. It runs out if the client is gone. */
 const maxWait = 60_000;
-/** The longest pause between the attempts of a request that waits; also a part of its TTL, since that counts from the latest. */
+/**
+ * The longest pause between the attempts of a request that waits; also a part of its TTL, since that counts from the
+ * latest.
+ */
 const maxPause = 5000;
 const quietPart = 1 / 4;
 /** After how many grants that came too late an acquisition gives up. */
@@ -48,7 +51,8 @@ export class Acquisition {
     this.signal?.throwIfAborted();
     await core.deployment.known(this.signal);
     if (wanted.limit > 0 && core.deployment.shards > 0 && !core.deployment.offers("sharing")) {
-      throw new InvalidError({ ...this.#what, detail: "the deployment has no shared locks: it lacks the feature sharing" });
+      const detail = "the deployment has no shared locks: it lacks the feature sharing";
+      throw new InvalidError({ ...this.#what, detail });
     }
     this.#secret = core.secret;
     const request: Request = {
@@ -81,7 +85,9 @@ export class Acquisition {
     return core.body(fields, this.#secret);
   }
 
-  /** Returns how long the request may stay in the queue from now on. A wait never becomes 0, which is another request. */
+  /**
+   * Returns how long the request may stay in the queue from now on. A wait never becomes 0, which is another request.
+   */
   #wait(): number {
     const { core, wanted } = this;
     if (wanted.wait === 0) return 0;
@@ -111,11 +117,12 @@ export class Acquisition {
       return undefined;
     }
     const error = refused(this.#what, reply);
-    if (reply.status === "TIMEOUT" && this.core.holds(this.wanted.key, tokenOf(reply.lease))) error.message += `; ${itself}`;
+    const isOwn = reply.status === "TIMEOUT" && this.core.holds(this.wanted.key, tokenOf(reply.lease));
+    if (isOwn) error.message += `; ${itself}`;
     throw error;
   }
 
-  /** Takes the lease over. One that is nearly over is given back, and another one is asked for. */
+  /** Takes the lease over. One that is nearly over is given back, and a new request begins. */
   #granted(sent: number, reply: Reply, definite: boolean): Handle | undefined {
     const { core, wanted } = this;
     const { ttl } = wanted;
@@ -130,10 +137,9 @@ export class Acquisition {
     if (core.sender.isClosing) throw unanswered(this.#what, { ending: "closed", definite, cause: undefined });
     this.#id = randomText();
     if (++this.#late < maxLate) return undefined;
-    throw new UnavailableError({
-      ...this.#what,
-      detail: `${maxLate} grants came when their lease was nearly over: a TTL of ${ttl} ms is too short for this connection`,
-    });
+    const advice = `a TTL of ${ttl} ms is too short for this connection`;
+    const detail = `${maxLate} grants came when their lease was nearly over: ${advice}`;
+    throw new UnavailableError({ ...this.#what, detail });
   }
 
   #gaveUp(outcome: Extract<Outcome, { answer?: undefined }>): unknown {
@@ -145,7 +151,10 @@ export class Acquisition {
     return unanswered(this.#what, outcome);
   }
 
-  /** Takes the request out of the queue in the background, or releases what it was granted. No late copy of it is granted then. */
+  /**
+   * Takes the request out of the queue in the background, or releases what it was granted. No late copy of it is
+   * granted then.
+   */
   #withdraw(): void {
     const { core, wanted } = this;
     const deadline = this.#matters;

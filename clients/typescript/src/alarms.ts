@@ -30,7 +30,7 @@ export class Alarms {
     this.#arm();
   }
 
-  /** Waits until a moment, at most until all are closed. */
+  /** Waits until a moment, or until all are closed. */
   wait(until: number): Promise<void> {
     return new Promise((resolve) => {
       this.set(new Alarm(resolve), until);

@@ -20,8 +20,8 @@ const releasesAtOnce = 256;
 type Callback<L, T> = (lock: L) => T | Promise<T>;
 
 /**
- * A client. It holds locks on a connection of the application, which it never closes. Make it with {@link holdfast}, and
- * close it in the end.
+ * A client. It holds locks on a connection of the application, which it never closes. Make it with {@link holdfast},
+ * and close it in the end.
  */
 export class Holdfast implements AsyncDisposable {
   readonly #core: Core;
@@ -45,25 +45,26 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Acquires a lock. While another call has it, also one of this client, this call waits in the queue of the service, first
-   * come first served, through interruptions of the connection and restarts of nodes. If the call rejects, nothing is held,
-   * and nothing waits: a request that is on its way is withdrawn in the background.
+   * Acquires a lock. While another call has it, also one of this client, this call waits in the queue of the service,
+   * first come first served, through interruptions of the connection and restarts of nodes. If the call rejects,
+   * nothing is held, and nothing waits: a request that is on its way is withdrawn in the background.
    *
-   * @throws LockHeldError if it does not wait, LockTimeoutError if the wait is over, the reason of the signal, InvalidError,
-   * OverloadedError, ExhaustedError, UnavailableError, ClosedError; UnknownOutcomeError if it does not wait and there was no
-   * answer.
+   * @throws LockHeldError if it does not wait, LockTimeoutError if the wait is over, the reason of the signal,
+   * InvalidError, OverloadedError, ExhaustedError, UnavailableError, ClosedError; UnknownOutcomeError if it does not
+   * wait and there was no answer.
    */
   async acquire(name: string, options: LockOptions = {}): Promise<Lock> {
     return this.#lock(await this.#acquire(name, options));
   }
 
   /**
-   * Calls back with a lock, and releases it when the promise that the callback returns is settled. Resolves to the result of
-   * the callback. With `ifAvailable` the callback gets null if the lock is held.
+   * Calls back with a lock, and releases it when the promise that the callback returns is settled. Resolves to the
+   * result of the callback. With `ifAvailable` the callback gets null if the lock is held.
    *
-   * @throws what the callback throws, what {@link Holdfast.acquire} throws, or LockLostError if the lock was not held to the
-   * end, so that another holder may have worked at the same time; its `cause` is what the callback has thrown. ClosedError if
-   * the client was closed before the callback was done. A lock that could not be released in time is no error: it runs out.
+   * @throws what the callback throws, what {@link Holdfast.acquire} throws, or LockLostError if the lock was not held
+   * to the end, so that another holder may have worked at the same time; its `cause` is what the callback has thrown.
+   * ClosedError if the client was closed before the callback was done. A lock that could not be released in time is no
+   * error: it runs out.
    */
   async request<T>(name: string, callback: Callback<Lock, T>): Promise<T>;
   async request<T>(name: string, options: LockOptions & { ifAvailable?: false }, callback: Callback<Lock, T>): Promise<T>;
@@ -103,7 +104,7 @@ export class Holdfast implements AsyncDisposable {
 
   /**
    * Returns the locks that are held and the requests that wait for them, of all names whose key the pattern selects:
-   * `"orders.*"`, `"orders.>"`; by default all. Each page of up to 1 000 locks is as of when it was asked for. The caller
+   * `"orders.*"`, `"orders.>"`; by default all. Each page of up to 1 000 locks is as of its own request. The caller
    * chooses the pattern so that the result fits into memory.
    *
    * @throws InvalidError, UnavailableError, OverloadedError, ClosedError.
@@ -113,12 +114,13 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Returns the changes of all locks whose key the pattern selects, from now on: each once, and those of one lock in their
-   * order. Changes of the time in which the connection, or that of its NATS server, is interrupted are missed. Changes of
-   * ephemeral locks are not published. Up to 8 192 events wait for the loop. Leaving the loop ends the watch.
+   * Returns the changes of all locks whose key the pattern selects, from now on: each once, and those of one lock in
+   * their order. Changes of the time in which the connection, or that of its NATS server, is interrupted are missed.
+   * Changes of ephemeral locks are not published. Up to 8 192 events wait for the loop. Leaving the loop ends the
+   * watch.
    *
-   * The iteration rejects with the reason of the signal; OverloadedError if the loop is too slow; UnavailableError if the
-   * user may not subscribe or the connection is closed; ClosedError.
+   * The iteration rejects with the reason of the signal; OverloadedError if the loop is too slow; UnavailableError if
+   * the user may not subscribe or the connection is closed; ClosedError.
    *
    * @throws InvalidError if the pattern is none, and as the iteration does.
    */
@@ -128,8 +130,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Releases all locks, ends the calls that wait with a ClosedError, and waits for what is done in the background, all no
-   * longer than the timeout of the client. The connection stays open.
+   * Releases all locks, ends the calls that wait with a ClosedError, and waits for what is done in the background, all
+   * no longer than the timeout of the client. The connection stays open.
    *
    * @throws UnknownOutcomeError if something could not be released in time. It runs out, and the client is closed.
    */
@@ -174,7 +176,7 @@ export class Holdfast implements AsyncDisposable {
 }
 
 /**
- * Returns a client on a connection. It needs no more than the connection: what the service offers is asked for at once, and
+ * Returns a client on a connection. It needs no more than the connection: it asks at once what the service offers, and
  * calls wait for the answer for a moment.
  *
  * @throws InvalidError if an option breaks a rule.

@@ -72,8 +72,8 @@ export class Core implements Line, Client {
   }
 
   /**
-   * Does a job in the background that ends by itself and does not fail. It is not done if there are too many: a lease then runs
-   * out by its TTL, and a place in a queue by its wait. Returns whether it is done.
+   * Does a job in the background that ends by itself and does not fail. It is not done if there are too many: a lease
+   * then runs out by its TTL, and a place in a queue by its wait. Returns whether it is done.
    */
   background(job: () => Promise<unknown>): boolean {
     if (this.#background.size >= maxBackground) return false;
@@ -88,7 +88,10 @@ export class Core implements Line, Client {
     while (this.#background.size > 0) await Promise.all(this.#background);
   }
 
-  /** Releases in the background, until a moment, the lease that the body of the request names or the request of which it has the id. */
+  /**
+   * Releases in the background, until a moment, the lease that the body of the request names or the request of which it
+   * has the id.
+   */
   releaseLater(key: string, body: object, deadline: number): void {
     this.background(() => insist(this, { operation: "release", key, body: () => body, deadline, persistent: true }));
   }

@@ -11,8 +11,8 @@ export interface Publisher {
 }
 
 /**
- * The state of a connection, and what NATS denies on it. A denial is reported to all of its publishers together, since an error
- * names the subject alone.
+ * The state of a connection, and what NATS denies on it. A denial is reported to all of its publishers together, since
+ * an error names the subject alone.
  */
 export class Denials {
   static readonly #ofConnections = new WeakMap<NatsConnection, Denials>();
@@ -53,8 +53,8 @@ export class Denials {
 
   /**
    * Handles a denial. An attempt that NATS did not publish had no effect. The error does not say which one it was: the
-   * permission may be younger than some of those on the subject, whichever publisher they are of. As many denials as there are
-   * open attempts show that all were denied.
+   * permission may be younger than some of those on the subject, whichever publisher they are of. As many denials as
+   * there are open attempts show that all were denied.
    */
   #deny(error: Error): void {
     const { name, operation, subject } = error as Error & { operation?: string; subject?: string };

@@ -10,7 +10,9 @@ const maxPause = 3_600_000;
 /** What an answer may say of the number of shards. */
 const maxShards = 0xffffffff;
 
-/** What the service says about itself, as soon as it is known. Until then a client uses nothing that a service may lack. */
+/**
+ * What the service says about itself, as soon as it is known. Until then a client uses nothing that a service may lack.
+ */
 export class Deployment {
   #info: Info | undefined;
   #asking: Promise<void> | undefined;

@@ -11,7 +11,8 @@ export interface Follower {
 }
 
 /**
- * Subscriptions to the events of leases that are held. A user who may not subscribe gets one error, not one for each lock.
+ * Subscriptions to the events of leases that are held. A user who may not subscribe gets one error, not one for each
+ * lock.
  */
 export class Ends {
   readonly #followers = new Map<Follower, Subscription | undefined>();

@@ -27,13 +27,17 @@ export interface Request {
   body(): object;
   /** When it is given up; by default never. */
   readonly deadline?: number;
-  /** The longest pause between attempts, of a request that the service may leave without an answer for a time, in a queue. */
+  /**
+   * The longest pause between attempts, of a request that the service may leave without an answer for a time, in a
+   * queue.
+   */
   readonly maxPause?: number | undefined;
   /** Ends it for the caller. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * It goes on while the client closes. Any other request is given up because of what another attempt would hardly change: that
-   * NATS denies it, that the deployment has not answered this client at all, or that its shard has had no owner for long.
+   * It goes on while the client closes. Any other request is given up because of what another attempt would hardly
+   * change: that NATS denies it, that the deployment has not answered this client at all, or that its shard has had no
+   * owner for long.
    */
   readonly persistent?: boolean;
 }
@@ -59,8 +63,8 @@ export type Outcome = {
 /** How many attempts of one request are distinguished. The service answers the latest. */
 const openAttempts = 8;
 /**
- * How long after its start a client first reports that no node answers, and how long each call tries at least. Who waits for a
- * first answer has rather made a mistake than met a failover.
+ * How long after its start a client first reports that no node answers, and how long each call tries at least. Who
+ * waits for a first answer has rather made a mistake than met a failover.
  */
 const firstContact = 800;
 const minContact = 300;
@@ -188,8 +192,8 @@ class Exchange implements Listener {
     const { key } = this.request;
     const { owner } = this.line.settings;
     if (key !== undefined && answer.reply && !isAbout(answer.reply, key, owner)) return; // the right one may yet come
-    // The service answers an attempt that is not distinguished any more only in rare cases. Its beginning is the latest moment
-    // that is certainly not too late for it.
+    // The service rarely answers an attempt that is not distinguished any more. The beginning of the exchange is the latest
+    // moment that is certainly not too late for it.
     const attempt = this.#open.get(answer.attempt) ?? { sent: this.#begun, direct: false };
     this.#open.delete(answer.attempt);
     if (this.#hadNoEffect(answer)) {

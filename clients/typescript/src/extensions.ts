@@ -34,8 +34,8 @@ interface Caller {
 }
 
 /**
- * Prolongs one lease by its own extensions, or has a session prolong it. Its alarm and answers drive it, from add on until
- * remove.
+ * Prolongs one lease by its own extensions, or has a session prolong it. Its alarm and answers drive it, from add on
+ * until remove.
  */
 export class Extensions implements Keeper<Extended>, Member, Listener {
   #lease: Extended | undefined;
@@ -59,7 +59,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** The session that prolongs the lease. */
   #keeper: Session | undefined;
 
-  /** @param order is that of the attempts that ask for what is asked for now: above that of the grant. */
+  /** @param order is that of the first attempts: above that of the grant. */
   constructor(
     private readonly core: Core,
     private readonly all: Sessions,
@@ -113,7 +113,9 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     });
   }
 
-  /** Asks for more time, and is due again after a pause; when a caller waits, no longer than that of any other request. */
+  /**
+   * Asks for more time, and is due again after a pause; when a caller waits, no longer than that of any other request.
+   */
   send(): void {
     const { clock, deployment, router } = this.core;
     const lease = this.#lease;
@@ -173,7 +175,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const what = this.#what;
     const reason = lossReason(reply?.status);
     if (noResponders) this.#noEffect(attempt, new UnavailableError({ ...what, detail: "no node takes requests" }));
-    else if (reply === undefined) this.endangered(new UnknownOutcomeError({ ...what, detail: "an answer that is no reply" }));
+    else if (!reply) this.endangered(new UnknownOutcomeError({ ...what, detail: "an answer that is no reply" }));
     else if (reply.status === "EXTENDED") this.#granted(lease, attempt, reply.lease ?? {}, orderOf(reply));
     else if (reason !== undefined) lease.lost(reason, reply);
     else if (reply.status === "UNAVAILABLE") this.#noEffect(attempt, refused(what, reply));
@@ -262,7 +264,8 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
       this.#sessions.delete(former);
       former.disuse();
     }
-    if (this.#session !== undefined && label === this.#session.label && this.#session.add(this, sent)) this.#keeper = this.#session;
+    const session = this.#session;
+    if (session !== undefined && label === session.label && session.add(this, sent)) this.#keeper = session;
   }
 
   /** Has the lease prolonged by its own extensions from a moment on, if a session prolongs it. */
@@ -283,7 +286,8 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** Drops an attempt on which no node decided. If a caller waits, the next one is soon. */
   #noEffect(attempt: number, error: HoldfastError): void {
     this.renewal.drop(attempt);
-    if (this.#callers.length > 0 && !this.renewal.hasOpen(attempt)) this.renewal.hasten(this.core.clock.now(), retryAfter);
+    const isAwaited = this.#callers.length > 0 && !this.renewal.hasOpen(attempt);
+    if (isAwaited) this.renewal.hasten(this.core.clock.now(), retryAfter);
     this.#schedule();
     this.endangered(error);
   }

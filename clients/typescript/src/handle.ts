@@ -1,7 +1,8 @@
 import { Check } from "./check.js";
 import type { Core, Held } from "./core.js";
 import type { Ends } from "./ends.js";
-import { LockReleasedError, UnknownOutcomeError, type HoldfastError, type LockLostError, type LossReason } from "./errors.js";
+import { LockReleasedError, UnknownOutcomeError } from "./errors.js";
+import type { HoldfastError, LockLostError, LossReason } from "./errors.js";
 import { maxOrder } from "./estimate.js";
 import { exchange, insist, type Outcome, type Request } from "./exchange.js";
 import type { Extended, Extensions } from "./extensions.js";
@@ -13,7 +14,7 @@ import type { Answer } from "./sender.js";
 import { unless } from "./signals.js";
 import { orderOf, tokenOf, type Reply, type WireLease } from "./wire.js";
 
-/** What a lock is asked for with. */
+/** A request for a lock. */
 export interface LockRequest {
   readonly name: string;
   readonly key: string;
@@ -80,7 +81,7 @@ export class Handle implements Held, Extended, Hinted {
     return this.core.settings.owner;
   }
 
-  /** The TTL that is asked for. */
+  /** The TTL that its extensions ask for. */
   get ttl(): number {
     return this.keeper.ttl;
   }
@@ -103,7 +104,7 @@ export class Handle implements Held, Extended, Hinted {
 
   async extend(ttl: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    // If less than is left is asked for, the lease counts as shorter at once, so nothing is asked for that the service refuses.
+    // A request for less than is left shortens the lease here at once, so none is sent that the service would refuse.
     const { min_ttl_ms, max_ttl_ms } = this.core.deployment.limits;
     new Check("extend", this.name).millis("ttl", ttl, min_ttl_ms, max_ttl_ms);
     this.#mustBeHeld("extend");
@@ -211,8 +212,8 @@ export class Handle implements Held, Extended, Hinted {
     this.#mustBeHeld("set");
     this.#sets = Math.min(this.#sets + 1, maxOrder);
     const body = this.body({ metadata, ...(this.core.deployment.offers("order") && { order: this.#sets }) });
-    const answer = await this.core.ask(this.#what("set"), { operation: "set", key: this.key, body: () => body, signal }, true);
-    const reply: Reply = answer.reply ?? {};
+    const request = { operation: "set", key: this.key, body: () => body, signal } as const;
+    const reply: Reply = (await this.core.ask(this.#what("set"), request, true)).reply ?? {};
     const reason = lossReason(reply.status);
     if (reply.status === "UPDATED" && orderOf(reply) > this.#sets) {
       this.#sets = orderOf(reply); // another client of the owner sets them, too
@@ -260,9 +261,9 @@ export class Handle implements Held, Extended, Hinted {
       throw refused(this.#what("release"), reply);
     }
     const error = lost(this.#what("release"), this.token, reason, reply);
+    if (reply.status === "EXPIRED" || outcome.definite) throw error;
     // An earlier attempt may have released it, and others had it since.
-    if (reply.status !== "EXPIRED" && !outcome.definite) throw new UnknownOutcomeError({ ...this.#what("release"), cause: error });
-    throw error;
+    throw new UnknownOutcomeError({ ...this.#what("release"), cause: error });
   }
 
   /** Goes on to release the lease without the caller. If that fails, it runs out. */
@@ -278,8 +279,8 @@ export class Handle implements Held, Extended, Hinted {
   }
 
   /**
-   * Posts a release of a lease that ran out by this clock, and waits for nothing: the service may have prolonged it without
-   * the knowledge of the client.
+   * Posts a release of a lease that ran out by this clock, and waits for nothing: the service may have prolonged it
+   * without the knowledge of the client.
    */
   #postRelease(): void {
     const { core } = this;
@@ -289,7 +290,10 @@ export class Handle implements Held, Extended, Hinted {
   }
 }
 
-/** Reports whether an answer to get shows that a lease is not held any more. One that has not all holders does not show it. */
+/**
+ * Reports whether an answer to get shows that a lease is not held any more. One that has not all holders does not show
+ * it.
+ */
 function hasEnded(reply: Reply, token: bigint): boolean {
   if (reply.status === "FREE") return true;
   if (reply.status !== "HELD" && reply.status !== "HELD_BACK") return false;

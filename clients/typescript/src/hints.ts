@@ -18,8 +18,8 @@ export interface Hinted {
 }
 
 /**
- * Follows the events of a lease, so that its end is known before the next renewal. An event ends nothing: the service is asked
- * then.
+ * Follows the events of a lease, so that its end is known before the next renewal. An event ends nothing: the service
+ * is asked then.
  */
 export class Hints implements Follower {
   readonly #begins: number;
@@ -48,7 +48,8 @@ export class Hints implements Follower {
 
   /** Has the service asked after a pause. */
   ended(token: bigint): void {
-    if (token === this.lease.token) this.core.alarms.set(this.#alarm, Math.max(this.core.clock.now(), this.#verified + verifyPause));
+    if (token !== this.lease.token) return;
+    this.core.alarms.set(this.#alarm, Math.max(this.core.clock.now(), this.#verified + verifyPause));
   }
 
   stop(): void {

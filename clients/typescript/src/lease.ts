@@ -1,7 +1,7 @@
 /** Exclusive: one holder. Shared: several holders at a time. */
 export type LockMode = "exclusive" | "shared";
 
-/** A lock that is held, as the service tells it. */
+/** A lock that is held, as the service shows it. */
 export interface LockInfo {
   /** The name of the lock. */
   readonly name: string;
@@ -17,7 +17,7 @@ export interface LockInfo {
   readonly slots: readonly number[];
   /** The length of the lease in milliseconds. */
   readonly ttl: number;
-  /** How much of it was left when the service answered, in milliseconds; 0: the service did not tell. */
+  /** How much of it was left when the service answered, in milliseconds; 0: the service did not say. */
   readonly remaining: number;
   /** When it was granted by the clock of the service, which is for people. */
   readonly acquiredAt: Date;

@@ -2,8 +2,8 @@ import { randomBytes } from "./random.js";
 import { hexOf, sha256 } from "./sha256.js";
 
 /**
- * The last parts of reply subjects, one for each attempt of a channel. Who has seen one cannot guess another one, and nothing
- * has to be remembered to recognise one.
+ * The last parts of reply subjects, one for each attempt of a channel. Who has seen one cannot guess another one, and
+ * nothing has to be remembered to recognise one.
  */
 export class Names {
   readonly #key = randomBytes(16);

@@ -42,7 +42,10 @@ export interface Options {
 export interface LockOptions {
   /** The length of its lease in milliseconds; by default that of the client. */
   ttl?: number;
-  /** How long to wait for it at most, in milliseconds; by default Infinity. 0: do not wait; the call rejects with a LockHeldError. */
+  /**
+   * How long to wait for it at most, in milliseconds; by default Infinity. 0: do not wait; the call rejects with a
+   * LockHeldError.
+   */
   wait?: number;
   /** Do not wait: {@link Holdfast.acquire} rejects with a LockHeldError, {@link Holdfast.request} passes null. */
   ifAvailable?: boolean;
@@ -56,7 +59,10 @@ export interface LockOptions {
   metadata?: Record<string, string>;
   /** Keep the lock in the memory of the node only: faster, and gone with the node. */
   ephemeral?: boolean;
-  /** Renew the lease until the lock is released; true by default. Otherwise it ends with its TTL, or see {@link Lock.extend}. */
+  /**
+   * Renew the lease until the lock is released; true by default. Otherwise it ends with its TTL, or see {@link
+   * Lock.extend}.
+   */
   renew?: boolean;
   /** Ends the wait. The call rejects with the reason of the signal. A lock that was acquired is not affected. */
   signal?: AbortSignal;
@@ -67,8 +73,8 @@ const clientOptions = {
   owner: "any", ttl: "any", timeout: "any", prefix: "any", sessions: "boolean", secret: "any", onJeopardy: "function",
 };
 const lockOptions = {
-  ttl: "any", wait: "any", ifAvailable: "boolean", mode: "any", permits: "any", limit: "any", metadata: "any", ephemeral: "boolean",
-  renew: "boolean", signal: "any",
+  ttl: "any", wait: "any", ifAvailable: "boolean", mode: "any", permits: "any", limit: "any", metadata: "any",
+  ephemeral: "boolean", renew: "boolean", signal: "any",
 };
 
 /** Returns the settings of a client. */
@@ -76,7 +82,8 @@ export function settingsOf(options: Options): Settings {
   const check = new Check("open");
   check.known(options, clientOptions);
   const { prefix = "holdfast", owner = randomText(), secret } = options;
-  check.rule(/^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/.test(prefix), "prefix", "consist of A-Z a-z 0-9 _ - and single dots", prefix);
+  const isPrefix = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/.test(prefix);
+  check.rule(isPrefix, "prefix", "consist of A-Z a-z 0-9 _ - and single dots", prefix);
   const bytes = new TextEncoder().encode(owner).length;
   check.rule(typeof owner === "string" && bytes >= 1 && bytes <= 256, "owner", "have 1 to 256 bytes of UTF-8", owner);
   check.rule(
@@ -95,7 +102,7 @@ export function settingsOf(options: Options): Settings {
   };
 }
 
-/** Returns what a lock is asked for with. */
+/** Returns the request for a lock. */
 export function requestOf(name: string, options: LockOptions, settings: Settings): LockRequest {
   const resource = normalizeName(name, "acquire");
   const check = new Check("acquire", resource);
@@ -106,7 +113,7 @@ export function requestOf(name: string, options: LockOptions, settings: Settings
   check.rule(typeof wait === "number" && wait >= 0, "wait", "be a number of milliseconds from 0 on", wait);
   check.rule(!ifAvailable || options.wait === undefined || wait === 0, "wait", "be left out beside ifAvailable", wait);
   const limit = limitOf(check, options);
-  check.rule(Number.isInteger(permits) && permits >= 1 && permits <= maxPermits, "permits", `be an integer from 1 to ${maxPermits}`, permits);
+  check.integer("permits", permits, maxPermits);
   check.rule(permits <= Math.max(limit, 1), "permits", `be at most the limit, ${Math.max(limit, 1)}`, permits);
   if (metadata !== undefined) check.metadata(metadata);
   return {
@@ -126,7 +133,7 @@ export function requestOf(name: string, options: LockOptions, settings: Settings
 function limitOf(check: Check, { mode, limit }: LockOptions): number {
   if (limit === undefined) return mode === "shared" ? readers : 0;
   check.rule(mode !== "shared", "limit", 'be left out beside mode "shared", which has none', limit);
-  check.rule(Number.isInteger(limit) && limit >= 1 && limit <= readers, "limit", `be an integer from 1 to ${readers}`, limit);
+  check.integer("limit", limit, readers);
   check.rule(mode !== "exclusive" || limit === 1, "limit", "be left out of an exclusive lock", limit);
   return limit;
 }

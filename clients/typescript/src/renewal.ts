@@ -1,8 +1,8 @@
 import { Estimate, margin } from "./estimate.js";
 
 /**
- * Returns how long the next attempt waits for the answer to the last one; also over which time leases begin to be renewed that
- * a session has lost together.
+ * Returns how long the next attempt waits for the answer to the last one; also over which time leases begin to be
+ * renewed that a session has lost together.
  */
 export function spread(ttl: number): number {
   return Math.min(Math.max(ttl / 12, 20), 2000);
@@ -35,7 +35,10 @@ export class Renewal extends Estimate {
     super.sent(id, at);
   }
 
-  /** Notes a grant, as the estimate does. The next attempt is due in a third of the lease, unless the answer to a later one matters yet. */
+  /**
+   * Notes a grant, as the estimate does. The next attempt is due in a third of the lease, unless the answer to a later
+   * one matters yet.
+   */
   override granted(id: number, remaining: number, order = 0): number | undefined {
     const sent = super.granted(id, remaining, order);
     if (sent !== undefined && !this.hasOpen(id)) {
@@ -55,7 +58,9 @@ export class Renewal extends Estimate {
     this.due = Math.min(this.due, now + after(this.#idle++));
   }
 
-  /** Waits for a third of what is left; a little less by chance, so that leases taken together are not renewed together. */
+  /**
+   * Waits for a third of what is left; a little less by chance, so that leases taken together are not renewed together.
+   */
   #rest(sent: number): void {
     const lasts = this.until + margin(this.agreed) - sent;
     const third = Math.max(Math.min(lasts, this.agreed), 0) / 3;

@@ -28,7 +28,10 @@ export class Router {
     private readonly clock: Clock,
   ) {}
 
-  /** Returns where the nth attempt, counted from 0, of a request goes: every other one to any node, and all without a key. */
+  /**
+   * Returns where the nth attempt, counted from 0, of a request goes: every other one to any node, and all without a
+   * key.
+   */
   route(operation: Operation, key: string | undefined, n: number, shard?: number): Route {
     if (key === undefined) return { subject: `${this.prefix}.${operation}`, direct: false };
     if (this.shards === 0 || n % 2 === 1 || this.clock.now() < this.#detourUntil) {

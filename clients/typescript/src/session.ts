@@ -10,8 +10,8 @@ import { hexOf, sha256 } from "./sha256.js";
 import type { Reply } from "./wire.js";
 
 /**
- * How many keeps are sent before the first answer to one of this client: to the owner of the shard, and to any node. A user
- * who may not send them gets an error of the connection with each.
+ * How many keeps are sent before the first answer to one of this client: to the owner of the shard, and to any node. A
+ * user who may not send them gets an error of the connection with each.
  */
 const trials = 2;
 
@@ -36,9 +36,9 @@ export interface Observer {
 }
 
 /**
- * A session of one shard. Extensions take leases into it. Its keeps prolong those of them that were put into it since a moment
- * since which it has lost none. When that is not known any more, they are renewed one by one, and it prolongs those that are put
- * into it from then on.
+ * A session of one shard. Extensions take leases into it. Its keeps prolong those of them that were put into it since a
+ * moment since which it has lost none. When that is not known any more, they are renewed one by one, and it prolongs
+ * those that are put into it from then on.
  */
 export class Session implements Keeper<Member>, Listener {
   /** It is used once, for as long as the session lasts. */
@@ -115,8 +115,8 @@ export class Session implements Keeper<Member>, Listener {
   }
 
   /**
-   * Has the session run out, because a lease may be in it that is not wanted and could not be given back. Its other leases
-   * move to another session.
+   * Has the session run out, because a lease may be in it that is not wanted and could not be given back. Its other
+   * leases move to another session.
    */
   forsake(): void {
     if (this.#over) return;
@@ -136,16 +136,18 @@ export class Session implements Keeper<Member>, Listener {
 
   /** Sends at once what may have been lost with the last connection. */
   reconnected(): void {
-    if (!this.#over && this.#renewal !== undefined && (this.#renewal.hasOpen() || this.#failing)) this.#send(this.#renewal);
+    if (this.#over || this.#renewal === undefined) return;
+    if (this.#renewal.hasOpen() || this.#failing) this.#send(this.#renewal);
   }
 
   answered({ attempt, noResponders, reply }: Answer): void {
     const renewal = this.#renewal;
     if (renewal === undefined) return;
-    if (noResponders) this.#noEffect(renewal, attempt, new UnavailableError({ operation: "keep", detail: "no node takes requests" }));
+    const what = { operation: "keep" };
+    if (noResponders) this.#noEffect(renewal, attempt, new UnavailableError({ ...what, detail: "no node takes requests" }));
     else if (reply?.status === "EXTENDED") this.#prolonged(renewal, attempt, reply);
     else if (reply?.status === "UNAVAILABLE" || reply?.status === "OVERLOADED") {
-      this.#noEffect(renewal, attempt, refused({ operation: "keep" }, reply));
+      this.#noEffect(renewal, attempt, refused(what, reply));
     } else {
       if (reply?.status !== "NOT_HELD") this.observer.refuse(); // else its leases have ended, or left it
       this.close();
@@ -171,8 +173,8 @@ export class Session implements Keeper<Member>, Listener {
   }
 
   /**
-   * Returns when keeps are given up that have no answer. The leases then have a third of their TTL left, in which each is
-   * renewed by itself: the user may not be permitted to send keeps any more.
+   * Returns when keeps are given up that have no answer. The leases then have a third of their TTL left, in which each
+   * is renewed by itself: the user may not be permitted to send keeps any more.
    */
   #latest(renewal: Renewal): number {
     return renewal.until - this.ttl / 3;
@@ -231,9 +233,9 @@ export class Session implements Keeper<Member>, Listener {
   }
 
   /**
-   * Reports whether none of its leases was lost, as far as the answer to a keep shows. A lease can leave the session without a
-   * loss that the service counts. The number shows that if the session prolongs all that may be in it, and none has come or left
-   * since the keep was sent. Leases that come and go hide it, but not for longer than a TTL.
+   * Reports whether none of its leases was lost, as far as the answer to a keep shows. A lease can leave the session
+   * without a loss that the service counts. The number shows that if the session prolongs all that may be in it, and
+   * none has come or left since the keep was sent. Leases that come and go hide it, but not for longer than a TTL.
    */
   #isWhole(sent: number, reply: Reply): boolean {
     if (this.#keepsFrom === Infinity || reply.losses !== this.#losses) return false;

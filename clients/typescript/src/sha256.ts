@@ -1,6 +1,6 @@
 /**
- * Returns the SHA-256 (FIPS 180-4) of short data: secrets, ids of sessions and the names of reply subjects. That of WebCrypto is
- * asynchronous, and absent on pages that come without TLS; node:crypto is absent in browsers.
+ * Returns the SHA-256 (FIPS 180-4) of short data: secrets, ids of sessions and the names of reply subjects. That of
+ * WebCrypto is asynchronous, and absent on pages that come without TLS; node:crypto is absent in browsers.
  */
 export function sha256(data: Uint8Array): Uint8Array {
   const length = data.length + 9;

@@ -2,7 +2,9 @@ import { Check } from "./check.js";
 
 /** Options of a call that does not wait for a lock. */
 export interface CallOptions {
-  /** Ends the call for the caller, which rejects with the reason of the signal. What it has asked for may yet happen. */
+  /**
+   * Ends the call for the caller, which rejects with the reason of the signal. What it has asked for may yet happen.
+   */
   signal?: AbortSignal;
 }
 

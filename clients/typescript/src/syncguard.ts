@@ -41,7 +41,10 @@ export interface Common {
 
 /** Options of {@link createHoldfastBackend}. */
 export interface BackendOptions {
-  /** Is called with each error of a release at the end of an `await using` block, which itself throws none. What it throws is ignored. */
+  /**
+   * Is called with each error of a release at the end of an `await using` block, which itself throws none. What it
+   * throws is ignored.
+   */
   onReleaseError?: (error: Error, context: { lockId: string; key: string; source: "disposal" }) => void;
 }
 
@@ -237,7 +240,7 @@ class Backend implements HoldfastBackend {
     };
   }
 
-  /** Tells the application of an error that cannot be thrown. */
+  /** Reports an error that cannot be thrown to the application. */
   #report(error: Error, lockId: string, key: string): void {
     try {
       this.options.onReleaseError?.(error, { lockId, key, source: "disposal" });

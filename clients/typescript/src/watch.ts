@@ -88,7 +88,10 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
     const waiting = this.#waiting.shift();
     if (waiting !== undefined) waiting.resolve({ done: false, value: event });
     else if (this.#events.length < maxAhead) this.#events.push(event);
-    else this.#fail(new OverloadedError({ operation: "watch", detail: `more than ${maxAhead} events wait for the loop` }));
+    else {
+      const detail = `more than ${maxAhead} events wait for the loop`;
+      this.#fail(new OverloadedError({ operation: "watch", detail }));
+    }
   }
 
   #isRepeated(id: string): boolean {

@@ -73,7 +73,9 @@ export interface Info {
 /** The limit of a lock that any number of others may share. */
 export const readers = 0xffffffff;
 
-/** Returns the object that a message has as JSON; undefined if it has none: others may be permitted to publish there. */
+/**
+ * Returns the object that a message has as JSON; undefined if it has none: others may be permitted to publish there.
+ */
 export function jsonOf(message: Msg): object | undefined {
   try {
     const json = message.json<unknown>();
@@ -95,8 +97,8 @@ export function orderOf({ order }: Reply): number {
 }
 
 /**
- * Reports whether a reply can be that to a request of an owner about the resource of a key, or about any one: others may
- * be permitted to publish to the subject of the reply. Malformed leases do not fit.
+ * Reports whether a reply can be that to a request of an owner about the resource of a key, or about any one: others
+ * may be permitted to publish to the subject of the reply. Malformed leases do not fit.
  */
 export function isAbout({ status = "", lease, holders = [] }: Reply, key: string | undefined, owner: string): boolean {
   try {
