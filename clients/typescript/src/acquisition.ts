@@ -133,7 +133,7 @@ export class Acquisition {
       const keeper = new Extensions(core, this.sessions, new Renewal(sent, remaining, ttl), orderOf(reply) + 1);
       return new Handle(core, keeper, this.ends, wanted, this.#secret, lease);
     }
-    core.releaseLater(wanted.key, core.body({ token: lease.token }, this.#secret), core.clock.now() + ttl);
+    void core.releaseLater(wanted.key, core.body({ token: lease.token }, this.#secret), core.clock.now() + ttl);
     if (core.sender.isClosing) throw unanswered(this.#what, { ending: "closed", definite, cause: undefined });
     this.#id = randomText();
     if (++this.#late < maxLate) return undefined;
@@ -158,6 +158,6 @@ export class Acquisition {
   #withdraw(): void {
     const { core, wanted } = this;
     const deadline = this.#matters;
-    core.releaseLater(wanted.key, core.body({ request_id: this.#id }, this.#secret), deadline);
+    void core.releaseLater(wanted.key, core.body({ request_id: this.#id }, this.#secret), deadline);
   }
 }

@@ -9,7 +9,7 @@ import { encodeKey } from "./key.js";
 import { Router } from "./route.js";
 import type { Secret } from "./secret.js";
 import { Sender, type Answer, type Client } from "./sender.js";
-import { isAbout, tokenOf } from "./wire.js";
+import { isAbout, tokenOf, type Reply } from "./wire.js";
 
 /** How many requests go on in the background at the same time. */
 const maxBackground = 4096;
@@ -72,15 +72,14 @@ export class Core implements Line, Client {
   }
 
   /**
-   * Does a job in the background that ends by itself and does not fail. It is not done if there are too many: a lease
-   * then runs out by its TTL, and a place in a queue by its wait. Returns whether it is done.
+   * Does a job in the background that ends by itself and does not fail, and returns its result. It is not done if there are too
+   * many: a lease then runs out by its TTL, and a place in a queue by its wait.
    */
-  background(job: () => Promise<unknown>): boolean {
-    if (this.#background.size >= maxBackground) return false;
+  background<T>(job: () => Promise<T>): Promise<T | undefined> {
+    if (this.#background.size >= maxBackground) return Promise.resolve(undefined);
     const running = job();
     this.#background.add(running);
-    void running.finally(() => this.#background.delete(running));
-    return true;
+    return running.finally(() => this.#background.delete(running));
   }
 
   /** Waits until nothing goes on in the background. */
@@ -88,12 +87,14 @@ export class Core implements Line, Client {
     while (this.#background.size > 0) await Promise.all(this.#background);
   }
 
-  /**
-   * Releases in the background, until a moment, the lease that the body of the request names or the request of which it
-   * has the id.
-   */
-  releaseLater(key: string, body: object, deadline: number): void {
-    this.background(() => insist(this, { operation: "release", key, body: () => body, deadline, persistent: true }));
+  /** Returns the request that releases what its body names: a lease, or what a request for one has got and may get. */
+  release(key: string, body: object, deadline: number): Request {
+    return { operation: "release", key, body: () => body, deadline, persistent: true };
+  }
+
+  /** Releases in the background, until a moment. Returns the answer; undefined if there is none. */
+  releaseLater(key: string, body: object, deadline: number): Promise<Reply | undefined> {
+    return this.background(() => insist(this, this.release(key, body, deadline)));
   }
 
   holds(key: string, token: bigint): boolean {
@@ -110,6 +111,6 @@ export class Core implements Line, Client {
     const { resource = "", ttl_ms = this.settings.ttl, token } = reply.lease ?? {};
     const key = encodeKey(resource);
     if (this.holds(key, tokenOf(reply.lease))) return;
-    this.releaseLater(key, this.body({ token }, this.secret), this.clock.now() + ttl_ms);
+    void this.releaseLater(key, this.body({ token }, this.secret), this.clock.now() + ttl_ms);
   }
 }

@@ -1,13 +1,15 @@
 import type { NatsConnection, Status } from "@nats-io/nats-core";
 
-/** Who sends on a connection, and gets reports of its state. */
+/** Sends on a connection, and gets reports about it as far as it has methods for them. */
 export interface Publisher {
-  disconnected(): void;
-  reconnected(): void;
+  /** The connection is interrupted. */
+  disconnected?(): void;
+  /** The connection is there again. What was sent on the last one may be lost. */
+  reconnected?(): void;
   /** Returns the attempts on a subject whose answers are expected. */
-  attemptsOn(subject: string): object[];
+  attemptsOn?(subject: string): object[];
   /** NATS has published none of them. */
-  denied(subject: string, error: Error): void;
+  denied?(subject: string, error: Error): void;
 }
 
 /**
@@ -46,8 +48,8 @@ export class Denials {
   async #follow(): Promise<void> {
     for await (const status of this.#status) {
       if (status.type === "error") this.#deny(status.error);
-      else if (status.type === "disconnect") for (const publisher of this.#publishers) publisher.disconnected();
-      else if (status.type === "reconnect") for (const publisher of this.#publishers) publisher.reconnected();
+      else if (status.type === "disconnect") for (const publisher of this.#publishers) publisher.disconnected?.();
+      else if (status.type === "reconnect") for (const publisher of this.#publishers) publisher.reconnected?.();
     }
   }
 
@@ -60,11 +62,11 @@ export class Denials {
     const { name, operation, subject } = error as Error & { operation?: string; subject?: string };
     if (name !== "PermissionViolationError" || operation === "subscription" || subject === undefined) return;
     const publishers = [...this.#publishers];
-    const open = publishers.flatMap((publisher) => publisher.attemptsOn(subject));
+    const open = publishers.flatMap((publisher) => publisher.attemptsOn?.(subject) ?? []);
     const before = this.#counted.get(subject) ?? [];
     this.#counted.delete(subject);
     const times = [...before.filter((were) => were.every((attempt) => open.includes(attempt))), open];
     if (times.length < open.length) this.#counted.set(subject, times);
-    else for (const publisher of publishers) publisher.denied(subject, error);
+    else for (const publisher of publishers) publisher.denied?.(subject, error);
   }
 }

@@ -4,7 +4,7 @@ import type { Ends } from "./ends.js";
 import { LockReleasedError, UnknownOutcomeError } from "./errors.js";
 import type { HoldfastError, LockLostError, LossReason } from "./errors.js";
 import { maxOrder } from "./estimate.js";
-import { exchange, insist, type Outcome, type Request } from "./exchange.js";
+import { exchange, type Outcome } from "./exchange.js";
 import type { Extended, Extensions } from "./extensions.js";
 import { lossReason, lost, refused, unanswered, type Subject } from "./failures.js";
 import { Hints, type Hinted } from "./hints.js";
@@ -45,8 +45,7 @@ export class Handle implements Held, Extended, Hinted {
   /** Whether the lock was held until the client was closed. */
   isClosed = false;
   readonly #hints: Hints;
-  #phase: "held" | "releasing" | "gone" = "held";
-  /** Why the lease is over; undefined while it is held. */
+  /** Why the lease is not held any more; undefined while it is held. */
   #found: LockLostError | LockReleasedError | undefined;
   /** When the lease that is not held any more is over at the service, too. */
   #end = 0;
@@ -88,11 +87,11 @@ export class Handle implements Held, Extended, Hinted {
 
   /** Goes by the clock, since a timer may be late. */
   get valid(): boolean {
-    return this.#phase === "held" && this.core.clock.now() < this.keeper.until;
+    return this.#found === undefined && this.core.clock.now() < this.keeper.until;
   }
 
   get remaining(): number {
-    return this.#phase === "held" ? Math.max(this.keeper.until - this.core.clock.now(), 0) : 0;
+    return this.#found === undefined ? Math.max(this.keeper.until - this.core.clock.now(), 0) : 0;
   }
 
   get signal(): AbortSignal {
@@ -107,7 +106,7 @@ export class Handle implements Held, Extended, Hinted {
     // A request for less than is left shortens the lease here at once, so none is sent that the service would refuse.
     const { min_ttl_ms, max_ttl_ms } = this.core.deployment.limits;
     new Check("extend", this.name).millis("ttl", ttl, min_ttl_ms, max_ttl_ms);
-    this.#mustBeHeld("extend");
+    this.#mustBeHeld();
     await unless(signal, unless(this.signal, this.keeper.extend(ttl)));
     this.#follow();
   }
@@ -131,7 +130,7 @@ export class Handle implements Held, Extended, Hinted {
   }
 
   async close(): Promise<void> {
-    this.isClosed ||= this.#phase === "held";
+    this.isClosed ||= this.#found === undefined;
     await this.release();
   }
 
@@ -151,22 +150,21 @@ export class Handle implements Held, Extended, Hinted {
   endangered(error: HoldfastError | undefined): void {
     if (error === undefined) return;
     void Promise.resolve()
-      .then(() => (this.#phase === "held" ? this.onJeopardy?.(error) : undefined))
+      .then(() => (this.#found === undefined ? this.onJeopardy?.(error) : undefined))
       .catch(() => undefined);
   }
 
   lost(reason: LossReason, reply?: Reply): void {
     if (reason === "deadline") this.keeper.forsake();
-    this.#phase = "gone";
     this.#stop(lost(this.#what("hold"), this.token, reason, reply));
     this.keeper.leave();
   }
 
   /** Asks whether the lease has ended. One that is not renewed must keep its length, so it is not extended. */
   verify(): void {
-    if (this.#phase !== "held") return;
+    if (this.#found !== undefined) return;
     if (this.renew) this.keeper.send();
-    else this.core.background(() => this.#confirm());
+    else void this.core.background(() => this.#confirm());
   }
 
   #what(operation: string): Subject {
@@ -174,24 +172,24 @@ export class Handle implements Held, Extended, Hinted {
   }
 
   #follow(): void {
-    if (this.#phase === "held" && !this.#isEphemeral) this.#hints.follow(this.ttl);
+    if (this.#found === undefined && !this.#isEphemeral) this.#hints.follow(this.ttl);
   }
 
   /** Ends a lease that is over by the clock. */
   #look(): void {
-    if (this.#phase === "held" && !this.valid) this.lost("deadline");
+    if (this.#found === undefined && !this.valid) this.lost("deadline");
   }
 
-  #mustBeHeld(operation: string): void {
+  #mustBeHeld(): void {
     this.#look();
-    if (this.#phase !== "held") throw this.#found ?? new LockReleasedError(this.#what(operation));
+    if (this.#found !== undefined) throw this.#found;
   }
 
   async #confirm(): Promise<void> {
     const { core, key, token } = this;
     const { answer } = await exchange(core, { operation: "get", key, body: () => ({}), deadline: this.keeper.until });
     const reply = answer?.reply;
-    if (reply === undefined || this.#phase !== "held" || !hasEnded(reply, token)) return;
+    if (reply === undefined || this.#found !== undefined || !hasEnded(reply, token)) return;
     const isOthers = reply.status === "HELD" && reply.lease?.owner !== this.owner;
     this.lost(reply.status !== "HELD" ? "not_held" : isOthers ? "not_owner" : "stale_token", reply);
   }
@@ -209,7 +207,7 @@ export class Handle implements Held, Extended, Hinted {
   async #set(metadata: Record<string, string>, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
     new Check("set", this.name).metadata(metadata);
-    this.#mustBeHeld("set");
+    this.#mustBeHeld();
     this.#sets = Math.min(this.#sets + 1, maxOrder);
     const body = this.body({ metadata, ...(this.core.deployment.offers("order") && { order: this.#sets }) });
     const request = { operation: "set", key: this.key, body: () => body, signal } as const;
@@ -221,23 +219,22 @@ export class Handle implements Held, Extended, Hinted {
     }
     if (reply.status === "UPDATED") return;
     if (reason === undefined) throw refused(this.#what("set"), reply);
-    if (this.#phase === "held") this.lost(reason, reply);
-    throw this.#found ?? new LockReleasedError(this.#what("set"));
+    if (this.#found === undefined) this.lost(reason, reply);
+    throw this.#found ?? refused(this.#what("set"), reply);
   }
 
   async #release(): Promise<void> {
     this.#look();
-    if (this.#phase !== "held") {
+    if (this.#found !== undefined) {
       this.#postRelease();
-      throw this.#found ?? new LockReleasedError(this.#what("release"));
+      throw this.#found;
     }
     const { core } = this;
-    this.#phase = "releasing";
     this.#stop(new LockReleasedError(this.#what("hold")));
     const deadline = Math.min(core.clock.now() + core.settings.timeout, this.#end);
-    const outcome = await exchange(core, this.#releaseUntil(deadline));
+    const outcome = await exchange(core, core.release(this.key, this.body({}), deadline));
     if (outcome.answer === undefined) {
-      this.#releaseLater();
+      void this.#releaseLater();
       throw unanswered(this.#what("release"), outcome);
     }
     try {
@@ -245,11 +242,6 @@ export class Handle implements Held, Extended, Hinted {
     } finally {
       this.keeper.leave();
     }
-  }
-
-  #releaseUntil(deadline: number): Request {
-    const body = this.body({});
-    return { operation: "release", key: this.key, body: () => body, deadline, persistent: true };
   }
 
   #releaseAnswered(outcome: Extract<Outcome, { answer: Answer }>): void {
@@ -267,14 +259,9 @@ export class Handle implements Held, Extended, Hinted {
   }
 
   /** Goes on to release the lease without the caller. If that fails, it runs out. */
-  #releaseLater(): void {
-    const isAdded = this.core.background(async () => {
-      const reply = await insist(this.core, this.#releaseUntil(this.#end));
-      if (reply?.status !== "RELEASED" && lossReason(reply?.status) === undefined) this.keeper.forsake();
-      this.keeper.leave();
-    });
-    if (isAdded) return;
-    this.keeper.forsake();
+  async #releaseLater(): Promise<void> {
+    const reply = await this.core.releaseLater(this.key, this.body({}), this.#end);
+    if (reply?.status !== "RELEASED" && lossReason(reply?.status) === undefined) this.keeper.forsake();
     this.keeper.leave();
   }
 

@@ -28,18 +28,12 @@ export class Answer {
   }
 }
 
-/** Receives the answers of a channel and the state of the connection, as far as it has methods for that. */
-export interface Listener {
+/** Receives the answers of a channel, too. */
+export interface Listener extends Publisher {
   /** An answer to an attempt has come. */
   answered?(answer: Answer): void;
-  /** The connection is there again. What was sent on the last one may be lost. */
-  reconnected?(): void;
   /** The connection is closed for good, the client begins to close, or NATS sends no answers. */
   changed?(): void;
-  /** Returns the attempts on a subject whose answers are expected. */
-  attemptsOn?(subject: string): object[];
-  /** NATS has published none of them. */
-  denied?(subject: string, error: Error): void;
 }
 
 /** The attempts of one request, or of one lease, each with a reply subject of its own. */
