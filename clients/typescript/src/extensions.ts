@@ -53,7 +53,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   #session: Session | undefined;
   #since = 1;
   /** The sessions in which the lease may be. Each of them counts it. */
-  readonly #sessions = new Set<Session>();
+  readonly #joined = new Set<Session>();
   /** The next attempt names no session. */
   #alone = false;
   /** The session that prolongs the lease. */
@@ -62,7 +62,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** @param order is that of the first attempts: above that of the grant. */
   constructor(
     private readonly core: Core,
-    private readonly all: Sessions,
+    private readonly sessions: Sessions,
     private readonly renewal: Renewal,
     private order: number,
   ) {
@@ -75,7 +75,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   }
 
   get end(): number {
-    return Math.max(this.renewal.end, ...Array.from(this.#sessions, ({ end }) => end));
+    return Math.max(this.renewal.end, ...Array.from(this.#joined, ({ end }) => end));
   }
 
   /** The TTL that attempts ask for. */
@@ -121,7 +121,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const lease = this.#lease;
     if (lease === undefined) return;
     const now = clock.now();
-    const session = this.#alone || !lease.renew ? undefined : this.all.of(lease.key, this.ttl);
+    const session = this.#alone || !lease.renew ? undefined : this.sessions.of(lease.key, this.ttl);
     this.#alone = false;
     if (this.#name(session)) this.#leaveKeeper(now);
     this.renewal.order = deployment.offers("order") ? this.order : 0;
@@ -143,13 +143,13 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
 
   /** Has the sessions run out in which the lease may be. */
   forsake(): void {
-    for (const session of this.#sessions) session.forsake();
+    for (const session of this.#joined) session.forsake();
   }
 
   /** Notes that the lease is in no session any more, or in one that runs out. */
   leave(): void {
-    for (const session of this.#sessions) session.disuse();
-    this.#sessions.clear();
+    for (const session of this.#joined) session.disuse();
+    this.#joined.clear();
   }
 
   dropped(): void {
@@ -229,9 +229,9 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
 
   /** Has the attempts from now on name a session, or none. Returns whether they have named another one. */
   #name(session: Session | undefined): boolean {
-    const next = session !== undefined && (this.#sessions.has(session) || session.use()) ? session : undefined;
+    const next = session !== undefined && (this.#joined.has(session) || session.use()) ? session : undefined;
     if (next === this.#session) return false;
-    if (next !== undefined) this.#sessions.add(next);
+    if (next !== undefined) this.#joined.add(next);
     this.#session = next;
     this.#since = this.#channel.last + 1;
     this.#change();
@@ -259,9 +259,9 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
 
   /** Notes that the lease is in the session that the attempts name, or in none, and in no former one. */
   #entered(label: string | undefined, sent: number): void {
-    for (const former of this.#sessions) {
+    for (const former of this.#joined) {
       if (former === this.#session) continue;
-      this.#sessions.delete(former);
+      this.#joined.delete(former);
       former.disuse();
     }
     const session = this.#session;
@@ -298,7 +298,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     this.renewal.drop(attempt);
     if (error instanceof OverloadedError) this.#alone = namesSession; // the shard may have too many sessions
     else if (namesSession) {
-      this.all.refuse(); // it may be the session that is refused
+      this.sessions.refuse(); // it may be the session that is refused
       this.send();
       return;
     } else if (attempt >= this.#asks) {
