@@ -56,7 +56,7 @@ var typescript = []mutant{
 	{
 		name:  "TypeScriptNoResponderIsAnAnswer",
 		harm:  "calls fail while no node runs, instead of waiting for one",
-		edits: []edit{{"clients/typescript/src/exchange.ts", "    if (answer.noResponders) {\n", "    if (answer.noResponders && direct) {\n"}},
+		edits: []edit{{"clients/typescript/src/exchange.ts", "    if (answer.noResponders) {\n", "    if (answer.noResponders && this.line.router.shards > 0) {\n"}},
 		found: typescriptCases,
 		says:  `code: want "unavailable", got "unknown"`,
 	},

@@ -9,7 +9,7 @@ export class Alarm {
 }
 
 /** The longest time for which the clock is not looked at while an alarm is set: timers stand still in a suspend. */
-const mostSleep = 1000;
+const maxSleep = 1000;
 
 /** The alarms of a client: a heap with one timer for the first. The timer does not keep a process alive. */
 export class Alarms {
@@ -30,7 +30,7 @@ export class Alarms {
     this.#arm();
   }
 
-  /** Waits until a moment, at most until all are closed. */
+  /** Waits until a moment, or until all are closed. */
   wait(until: number): Promise<void> {
     return new Promise((resolve) => {
       this.set(new Alarm(resolve), until);
@@ -77,7 +77,7 @@ export class Alarms {
     const first = this.#heap[0];
     if (first === undefined) return;
     const now = this.clock.now();
-    const delay = Math.min(Math.max(first.at - now, 0), mostSleep);
+    const delay = Math.min(Math.max(first.at - now, 0), maxSleep);
     if (this.#timer !== undefined) {
       if (this.#fires <= now + delay) return;
       clearTimeout(this.#timer);

@@ -2,9 +2,9 @@ import type { ConnectionOptions, NatsConnection } from "@nats-io/nats-core";
 import { InvalidError, UnavailableError } from "./errors.js";
 
 /**
- * Connects to NATS as a holder of locks needs it, with the `connect` or `wsconnect` of a transport. The connection never gives
- * up, also after a login that was refused for a while, tries again within half a second, and notices a dead server within some
- * 10 s. The first attempt is not repeated. The caller closes the connection after the client.
+ * Connects to NATS as a holder of locks needs it, with the `connect` or `wsconnect` of a transport. The connection
+ * never gives up, also after a login that was refused for a while, tries again within half a second, and notices a dead
+ * server within some 10 s. The first attempt is not repeated. The caller closes the connection after the client.
  *
  * Name several `servers`, so that the end of one is no outage. Options that are given count.
  *
@@ -41,8 +41,8 @@ export function withoutLogin(server: string): string {
   return server.replace(/^([a-z]+:\/\/)?.*@/i, "$1");
 }
 
-/** Tells whether an error says that NATS refuses the login. */
-export function isRefusedLogin(error: unknown): boolean {
+/** Reports whether an error says that NATS refuses the login. */
+function isRefusedLogin(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.name === "AuthorizationError" || cause.name === "UserAuthenticationExpiredError") return true;
   }

@@ -1,37 +1,47 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import { Alarms } from "./alarms.js";
-import { Background } from "./background.js";
 import { SuspendClock } from "./clock.js";
 import { warnOfEnd } from "./connect.js";
 import { Deployment } from "./deployment.js";
 import { exchange, insist, type Line, type Request } from "./exchange.js";
 import { unanswered, type Subject } from "./failures.js";
-import type { Handle } from "./handle.js";
-import { Hints } from "./hints.js";
 import { encodeKey } from "./key.js";
-import { Router } from "./router.js";
+import { Router } from "./route.js";
 import type { Secret } from "./secret.js";
-import { Sender, type Answer, type Listener } from "./sender.js";
-import { Sessions } from "./sessions.js";
-import type { Settings } from "./settings.js";
-import { isAbout, tokenOf } from "./wire.js";
+import { Sender, type Answer, type Client } from "./sender.js";
+import { isAbout, tokenOf, type Reply } from "./wire.js";
 
-/**
- * The parts of a client that its calls and locks share. When the connection is closed, locks that are held end at their
- * deadline; when the client is closed, close() releases them.
- */
-export class Core implements Line, Listener {
+/** How many requests go on in the background at the same time. */
+const maxBackground = 4096;
+
+/** What a client was made with. */
+export interface Settings {
+  readonly owner: string;
+  readonly ttl: number;
+  readonly timeout: number;
+  readonly prefix: string;
+  readonly sessions: boolean;
+  readonly secret: Secret;
+}
+
+/** A lease that the client holds. */
+export interface Held {
+  readonly key: string;
+  readonly token: bigint;
+  /** Releases it because the client is closed. */
+  close(): Promise<void>;
+}
+
+/** What the requests of a client share, and the leases that it holds. */
+export class Core implements Line, Client {
   readonly clock = new SuspendClock();
   readonly begun = this.clock.now();
   readonly alarms = new Alarms(this.clock);
-  readonly background = new Background();
-  /** The leases that the client holds. */
-  readonly handles = new Set<Handle>();
+  readonly held = new Set<Held>();
   readonly sender: Sender;
   readonly router: Router;
   readonly deployment: Deployment;
-  readonly sessions: Sessions;
-  readonly hints: Hints;
+  readonly #background = new Set<Promise<unknown>>();
 
   constructor(
     readonly nc: NatsConnection,
@@ -39,13 +49,8 @@ export class Core implements Line, Listener {
   ) {
     warnOfEnd(nc);
     this.router = new Router(settings.prefix, this.clock);
-    this.sender = new Sender(nc, (answer) => {
-      this.#orphan(answer);
-    });
+    this.sender = new Sender(nc, this);
     this.deployment = new Deployment(this);
-    this.sessions = new Sessions(this);
-    this.hints = new Hints(nc, settings.prefix);
-    this.sender.listen(this);
     this.deployment.refresh();
   }
 
@@ -61,28 +66,51 @@ export class Core implements Line, Listener {
     throw outcome.ending === "aborted" ? request.signal?.reason : unanswered(what, outcome, changes);
   }
 
-  /** Releases a lease in the background that no call wants. The secret is that of its request. */
-  giveBack(key: string, token: bigint, ttl: number, secret: Secret | undefined): void {
-    const body = { owner: this.settings.owner, token: token.toString(), ...(secret && { secret: secret.secret }) };
-    const deadline = this.clock.now() + ttl;
-    this.background.add(() => insist(this, { operation: "release", key, body: () => body, deadline, persistent: true }));
+  /** Returns what the owner sends about a lease, or about a request for one, that has this secret. */
+  body(fields: object, secret: Secret | undefined): object {
+    return { owner: this.settings.owner, ...fields, ...(secret && { secret: secret.secret }) };
+  }
+
+  /**
+   * Does a job in the background that ends by itself and does not fail, and returns its result. It is not done if there are too
+   * many: a lease then runs out by its TTL, and a place in a queue by its wait.
+   */
+  background<T>(job: () => Promise<T>): Promise<T | undefined> {
+    if (this.#background.size >= maxBackground) return Promise.resolve(undefined);
+    const running = job();
+    this.#background.add(running);
+    return running.finally(() => this.#background.delete(running));
+  }
+
+  /** Waits until nothing goes on in the background. */
+  async idle(): Promise<void> {
+    while (this.#background.size > 0) await Promise.all(this.#background);
+  }
+
+  /** Returns the request that releases what its body names: a lease, or what a request for one has got and may get. */
+  release(key: string, body: object, deadline: number): Request {
+    return { operation: "release", key, body: () => body, deadline, persistent: true };
+  }
+
+  /** Releases in the background, until a moment. Returns the answer; undefined if there is none. */
+  releaseLater(key: string, body: object, deadline: number): Promise<Reply | undefined> {
+    return this.background(() => insist(this, this.release(key, body, deadline)));
   }
 
   holds(key: string, token: bigint): boolean {
-    return [...this.handles].some((handle) => handle.token === token && handle.terms.key === key);
+    return [...this.held].some((lease) => lease.token === token && lease.key === key);
   }
 
-  reconnected(): void {
-    for (const handle of [...this.handles]) handle.reconnected();
-    this.sessions.reconnected();
+  unanswered(): void {
+    this.deployment.refresh();
   }
 
   /** Gives back what is granted in answer to an attempt that is not expected any more. */
-  #orphan({ reply }: Answer): void {
+  orphaned({ reply }: Answer): void {
     if (reply?.status !== "GRANTED" || !isAbout(reply, undefined, this.settings.owner)) return;
-    const { resource = "", ttl_ms = this.settings.ttl } = reply.lease ?? {};
+    const { resource = "", ttl_ms = this.settings.ttl, token } = reply.lease ?? {};
     const key = encodeKey(resource);
-    const token = tokenOf(reply.lease);
-    if (!this.holds(key, token)) this.giveBack(key, token, ttl_ms, this.secret);
+    if (this.holds(key, tokenOf(reply.lease))) return;
+    void this.releaseLater(key, this.body({ token }, this.secret), this.clock.now() + ttl_ms);
   }
 }

@@ -3,23 +3,25 @@ import { unless } from "./signals.js";
 import { contract, type Info, type Limits } from "./wire.js";
 
 /** How long the first calls wait for the answer, so that they know what they may use. */
-const mostPatience = 500;
+const maxPatience = 500;
 /** The shortest time between two questions. */
-const leastPause = 10_000;
-const mostPause = 3_600_000;
+const minPause = 10_000;
+const maxPause = 3_600_000;
 /** What an answer may say of the number of shards. */
-const mostShards = 0xffffffff;
+const maxShards = 0xffffffff;
 
-/** What the service says about itself, as soon as it is known. Until then a client uses nothing that a service may lack. */
+/**
+ * What the service says about itself, as soon as it is known. Until then a client uses nothing that a service may lack.
+ */
 export class Deployment {
   #info: Info | undefined;
   #asking: Promise<void> | undefined;
   #asked = -Infinity;
-  #pause = leastPause;
+  #pause = minPause;
   readonly #patience: number;
 
   constructor(private readonly line: Line) {
-    this.#patience = line.clock.now() + Math.min(mostPatience, line.settings.timeout / 3);
+    this.#patience = line.clock.now() + Math.min(maxPatience, line.settings.timeout / 3);
   }
 
   /** How many shards there are; 0: not known. */
@@ -32,7 +34,7 @@ export class Deployment {
     return { ...contract, ...this.#info?.limits };
   }
 
-  /** Waits a moment for the deployment, when the client has just begun; not longer than the signal lets it. */
+  /** Waits a moment for the answer when the client has just begun, at most until the signal aborts. */
   async known(signal?: AbortSignal): Promise<void> {
     this.refresh();
     const { alarms, clock } = this.line;
@@ -40,7 +42,7 @@ export class Deployment {
     await unless(signal, Promise.race([this.#asking, alarms.wait(this.#patience)])).catch(() => undefined);
   }
 
-  /** Tells whether every node has a feature. Nodes of another version may refuse its fields. */
+  /** Reports whether every node has a feature. Nodes of another version may refuse its fields. */
   offers(feature: string): boolean {
     const { features, nodes, version } = this.#info ?? {};
     return features?.includes(feature) === true && nodes?.every((node) => node.version === version) === true;
@@ -49,8 +51,8 @@ export class Deployment {
   /** Asks again, though not too often. */
   refresh(): void {
     const now = this.line.clock.now();
-    if (this.#asking !== undefined || now < this.#asked + (this.#info === undefined ? this.#pause : leastPause)) return;
-    if (this.#asked !== -Infinity && this.#info === undefined) this.#pause = Math.min(2 * this.#pause, mostPause);
+    if (this.#asking !== undefined || now < this.#asked + (this.#info === undefined ? this.#pause : minPause)) return;
+    if (this.#asked !== -Infinity && this.#info === undefined) this.#pause = Math.min(2 * this.#pause, maxPause);
     this.#asked = now;
     this.#asking = this.#ask(now + this.line.settings.timeout).finally(() => {
       this.#asking = undefined;
@@ -61,7 +63,7 @@ export class Deployment {
     const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline });
     const info = answer?.json as Info | undefined;
     const shards = info?.shards ?? -1;
-    if (answer?.reply !== undefined || !Number.isInteger(shards) || shards < 0 || shards > mostShards) return;
+    if (answer?.reply !== undefined || !Number.isInteger(shards) || shards < 0 || shards > maxShards) return;
     this.#info = info;
     this.line.router.shards = shards;
   }

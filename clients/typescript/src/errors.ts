@@ -1,4 +1,4 @@
-import type { LockInfo } from "./state.js";
+import type { LockInfo } from "./lease.js";
 
 /** What became of a call, as a short name: see the classes of the errors. */
 export type ErrorCode =
@@ -21,7 +21,7 @@ export interface Failure {
   resource?: string | undefined;
   /** A sentence that says what happened. */
   detail?: string | undefined;
-  /** The present holder, where the service told it. */
+  /** The present holder, where the service returned it. */
   holder?: LockInfo | undefined;
   /** The reason behind this one. */
   cause?: unknown;
@@ -29,13 +29,13 @@ export interface Failure {
 
 /** The base of all errors of this package. A call that was aborted rejects with the reason of its signal instead. */
 export abstract class HoldfastError extends Error {
-  /** Tells the kinds of errors apart without `instanceof`. */
+  /** Distinguishes the kinds of errors without `instanceof`. */
   abstract readonly code: ErrorCode;
   /** What was asked for: `"acquire"`. */
   readonly operation: string;
   /** The name of the lock that it was asked of; undefined if it is about none or about several. */
   readonly resource: string | undefined;
-  /** The present holder, where the service told it. */
+  /** The present holder, where the service returned it. */
   readonly holder: LockInfo | undefined;
 
   constructor(summary: string, failure: Failure) {
@@ -74,8 +74,8 @@ export class LockTimeoutError extends HoldfastError {
 }
 
 /**
- * Why a lock is lost: the service says that it is free (`not_held`), that another owner has it (`not_owner`) or that its
- * owner holds another lease of it (`stale_token`), or no renewal was answered in time (`deadline`).
+ * Why a lock is lost: the service says that it is free (`not_held`), that another owner has it (`not_owner`) or that
+ * its owner holds another lease of it (`stale_token`), or no renewal was answered in time (`deadline`).
  */
 export type LossReason = "not_held" | "not_owner" | "stale_token" | "deadline";
 
@@ -102,8 +102,8 @@ export class LockReleasedError extends HoldfastError {
 }
 
 /**
- * Why no node could decide: NATS refuses the login (`login`); the user may not publish the request, or not receive the answer
- * (`permission`); NATS is there, and no node listens below the prefix (`no_node`); no NATS server can be reached
+ * Why no node could decide: NATS refuses the login (`login`); the user may not publish the request, or not receive the
+ * answer (`permission`); NATS is there, and no node listens below the prefix (`no_node`); no NATS server can be reached
  * (`not_connected`); a node answers that none can decide for the resource at present (`no_owner`).
  */
 export type UnavailableReason = "login" | "permission" | "no_node" | "not_connected" | "no_owner";

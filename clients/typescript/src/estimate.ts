@@ -7,28 +7,30 @@ interface Attempt {
   readonly order: number;
   /** Its answer has come, or does not matter any more. It may still cut a longer lease short. */
   settled: boolean;
-  /** The latest attempt that was sent before its answer came: later ones are decided behind it. 0: no answer has come. */
+  /**
+   * The latest attempt that was sent before its answer came: later ones are decided behind it. 0: no answer has come.
+   */
   before: number;
 }
 
 /** The largest number of an attempt. */
-export const mostOrder = Number.MAX_SAFE_INTEGER;
+export const maxOrder = Number.MAX_SAFE_INTEGER;
 
 /**
- * Returns how much earlier than the service the holder considers a lease over: room for a late timer and for clocks that
- * run at different speeds, by a thousandth: twice what NTP corrects at most.
+ * Returns how much earlier than the service the holder considers a lease over: room for a late timer and for clocks
+ * that run at different speeds, by a thousandth: twice what NTP corrects at most.
  */
 export function margin(ttl: number): number {
   return Math.min(Math.max(ttl / 8, 15), Math.max(1000, ttl / 1000));
 }
 
 /**
- * The end of a lease as its holder knows it: never later than the service's, whichever of the attempts to extend the lease
- * have arrived, in whichever order, and in whichever order their answers come. It assumes that an attempt without a number
- * arrives within the time that it asks for, or never, and no copy of it after its answer.
+ * The end of a lease as its holder knows it: never later than the service's, whichever of the attempts to extend the
+ * lease have arrived, in whichever order, and in whichever order their answers come. It assumes that an attempt without
+ * a number arrives within the time that it asks for, or never, and no copy of it after its answer.
  *
- * The holder counts from the moment when a request was sent, the service from a later one, so the lease ends here first.
- * It is pure: it is told the time, and sends nothing. All times are in milliseconds.
+ * The holder counts from the moment when a request was sent, the service from a later one, so the lease ends here
+ * first. It is pure: it gets the time from its caller, and sends nothing. All times are in milliseconds.
  */
 export class Estimate {
   /** The number that the next attempt has; 0: none. */
@@ -54,7 +56,7 @@ export class Estimate {
   }
 
   /**
-   * Takes in that an attempt was sent. Attempts have growing ids from 1. One that asks for less than is left makes the
+   * Notes that an attempt was sent. Attempts have growing ids from 1. One that asks for less than is left makes the
    * lease shorter at once, because the service may have granted it.
    */
   sent(id: number, at: number): void {
@@ -64,10 +66,11 @@ export class Estimate {
   }
 
   /**
-   * Takes in that the service granted an attempt, when so much remained; no more than was asked for counts. Other open
+   * Notes that the service granted an attempt, when so much remained; no more than was asked for counts. Other open
    * attempts may cut the lease short: older ones, which may take longer on another route, and those whose answer has
-   * overtaken this one. The order is the highest number that the service has granted: if it is above
-   * that of the attempt, the lease has the length that the one of this number has asked for. Returns when the attempt was sent; undefined if it is not open.
+   * overtaken this one. The order is the highest number that the service has granted: if it is above that of the
+   * attempt, the lease has the length that the one of this number has asked for. Returns when the attempt was sent;
+   * undefined if it is not open.
    */
   granted(id: number, remaining: number, order = 0): number | undefined {
     const by = this.#open.find((a) => a.id === id && !a.settled);
@@ -84,17 +87,17 @@ export class Estimate {
     return by.sent;
   }
 
-  /** Takes in that an attempt had no effect. */
+  /** Drops an attempt that had no effect. */
   drop(id: number): void {
     this.#open = this.#open.filter((a) => a.id !== id);
   }
 
-  /** Tells whether the answer to an attempt matters that is later than the one of this id; 0: to any. */
+  /** Reports whether the answer to an attempt matters that is later than the one of this id; 0: to any. */
   hasOpen(behind = 0): boolean {
     return this.#open.some((a) => a.id > behind && !a.settled);
   }
 
-  /** Tells whether the service may yet decide on an attempt that is older than the one of this id. */
+  /** Reports whether the service may yet decide on an attempt that is older than the one of this id. */
   isOpenBefore(id: number): boolean {
     return this.#open.some((a) => a.id < id);
   }
@@ -104,7 +107,7 @@ export class Estimate {
   }
 }
 
-/** Tells whether the attempt changes nothing behind the other one, in whose answer the order was. */
+/** Reports whether the attempt changes nothing behind the other one, in whose answer the order was. */
 function precedes(a: Attempt, other: Attempt, order: number): boolean {
   if (a.order > 0 && a.order < order) return true;
   if (a.order > 0 && a.order === other.order) return a.id <= other.id;

@@ -2,9 +2,8 @@ import { Alarm, type Alarms } from "./alarms.js";
 import type { Clock } from "./clock.js";
 import { resendAfter, retryAfter } from "./pauses.js";
 import type { UnavailableReason } from "./errors.js";
-import type { Router } from "./router.js";
+import type { Router } from "./route.js";
 import type { Answer, Channel, Listener, Sender } from "./sender.js";
-import type { Settings } from "./settings.js";
 import { isAbout, type Operation, type Reply } from "./wire.js";
 
 /** What exchanges share. */
@@ -13,11 +12,10 @@ export interface Line {
   readonly alarms: Alarms;
   readonly sender: Sender;
   readonly router: Router;
-  readonly settings: Settings;
+  /** The owner, and how long a request may take that has no deadline of its own, in milliseconds. */
+  readonly settings: { readonly owner: string; readonly timeout: number };
   /** When the client was made. */
   readonly begun: number;
-  /** Is asked for again when a direct subject has no responder. */
-  readonly deployment: { refresh(): void };
 }
 
 /** What an {@link Exchange} sends. */
@@ -29,13 +27,17 @@ export interface Request {
   body(): object;
   /** When it is given up; by default never. */
   readonly deadline?: number;
-  /** The longest pause between attempts, of a request that the service may leave without an answer for a time, in a queue. */
-  readonly mostPause?: number | undefined;
+  /**
+   * The longest pause between attempts, of a request that the service may leave without an answer for a time, in a
+   * queue.
+   */
+  readonly maxPause?: number | undefined;
   /** Ends it for the caller. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * It goes on while the client closes. Any other request is given up because of what another attempt would hardly change: that
-   * NATS denies it, that the deployment has not answered this client at all, or that its shard has had no owner for long.
+   * It goes on while the client closes. Any other request is given up because of what another attempt would hardly
+   * change: that NATS denies it, that the deployment has not answered this client at all, or that its shard has had no
+   * owner for long.
    */
   readonly persistent?: boolean;
 }
@@ -58,16 +60,16 @@ export type Outcome = {
     }
 );
 
-/** How many attempts of one request are told apart. The service answers the latest. */
+/** How many attempts of one request are distinguished. The service answers the latest. */
 const openAttempts = 8;
 /**
- * How long after its start a client first reports that no node answers, and how long each call tries at least. Who waits for a
- * first answer has rather made a mistake than met a failover.
+ * How long after its start a client first reports that no node answers, and how long each call tries at least. Who
+ * waits for a first answer has rather made a mistake than met a failover.
  */
 const firstContact = 800;
-const leastContact = 300;
+const minContact = 300;
 
-/** Sends one request until it is answered. Takes the outcome in at once, before any other message is looked at. */
+/** Sends one request until it is answered. take gets the outcome at once, before any other message is handled. */
 export function exchange<T = Outcome>(line: Line, request: Request, take = (outcome: Outcome): T => outcome as T): Promise<T> {
   return new Promise((resolve, reject) => {
     new Exchange(line, request, (outcome) => {
@@ -100,7 +102,7 @@ class Exchange implements Listener {
   readonly #patience: number;
   /** The attempts that may have had an effect, the oldest first. */
   readonly #open = new Map<number, { sent: number; direct: boolean; subject: string }>();
-  /** Others that are not told apart any more may have had one, too. */
+  /** Others that are not distinguished any more may have had one, too. */
   #unsure = false;
   #sent = 0;
   #idle = 0;
@@ -114,12 +116,9 @@ class Exchange implements Listener {
     private readonly settle: (outcome: Outcome) => void,
   ) {
     this.#begun = line.clock.now();
-    this.#patience = Math.max(line.begun + firstContact, this.#begun + leastContact);
-    this.#channel = line.sender.open((answer) => {
-      this.#receive(answer);
-    });
+    this.#patience = Math.max(line.begun + firstContact, this.#begun + minContact);
+    this.#channel = line.sender.open(this);
     request.signal?.addEventListener("abort", this.changed);
-    line.sender.listen(this);
     this.changed();
   }
 
@@ -142,13 +141,13 @@ class Exchange implements Listener {
     this.changed();
   }
 
-  /** Tells whether another attempt would hardly change what has kept the earlier ones from having an effect. */
+  /** Reports whether another attempt would hardly change what has kept the earlier ones from having an effect. */
   #isHopeless(now: number): boolean {
     const { sender } = this.line;
     if (this.request.persistent === true) return false;
-    if (sender.deafness !== undefined) return true;
+    if (sender.inboxDenied !== undefined) return true;
     if (this.#obstacle === undefined || !this.#definite) return false;
-    return this.#obstacle.final === true || (!sender.heard && now >= this.#patience);
+    return this.#obstacle.final === true || (!sender.isAnswered && now >= this.#patience);
   }
 
   readonly changed = (): void => {
@@ -166,7 +165,7 @@ class Exchange implements Listener {
   };
 
   #schedule(): void {
-    const isNew = this.request.persistent !== true && this.#obstacle !== undefined && !this.line.sender.heard;
+    const isNew = this.request.persistent !== true && this.#obstacle !== undefined && !this.line.sender.isAnswered;
     const patience = isNew ? Math.max(this.#patience, this.line.clock.now()) : Infinity;
     this.line.alarms.set(this.#alarm, Math.min(this.#due, this.request.deadline ?? Infinity, patience));
   }
@@ -176,7 +175,7 @@ class Exchange implements Listener {
     const route = this.line.router.route(operation, key, this.#sent);
     const body = JSON.stringify(this.request.body());
     const now = this.line.clock.now();
-    this.#due = now + Math.min(resendAfter(this.#sent), this.request.mostPause ?? Infinity);
+    this.#due = now + Math.min(resendAfter(this.#sent), this.request.maxPause ?? Infinity);
     if (this.#channel.send(route.subject, body)) {
       this.#sent++;
       this.#open.set(this.#channel.last, { sent: now, direct: route.direct, subject: route.subject });
@@ -189,15 +188,15 @@ class Exchange implements Listener {
     this.#schedule();
   }
 
-  #receive(answer: Answer): void {
+  answered(answer: Answer): void {
     const { key } = this.request;
     const { owner } = this.line.settings;
     if (key !== undefined && answer.reply && !isAbout(answer.reply, key, owner)) return; // the right one may yet come
-    // The service answers an attempt that is not told apart any more only in rare cases. Its beginning is the latest moment
-    // that is certainly not too late for it.
+    // The service rarely answers an attempt that is not distinguished any more. The beginning of the exchange is the latest
+    // moment that is certainly not too late for it.
     const attempt = this.#open.get(answer.attempt) ?? { sent: this.#begun, direct: false };
     this.#open.delete(answer.attempt);
-    if (this.#hadNoEffect(answer, attempt.direct)) {
+    if (this.#hadNoEffect(answer)) {
       const isLatest = [...this.#open.keys()].every((other) => other < answer.attempt);
       if (isLatest) {
         this.#due = this.line.clock.now() + retryAfter(this.#idle++);
@@ -205,17 +204,16 @@ class Exchange implements Listener {
       }
       return;
     }
-    this.#learn(attempt.direct);
+    this.#noteRoute(attempt.direct);
     this.#finish({ answer, sent: attempt.sent, definite: this.#definite });
   }
 
-  /** Tells whether an answer says only that its attempt had no effect, so that another one may have one. */
-  #hadNoEffect(answer: Answer, direct: boolean): boolean {
+  /** Reports whether an answer says only that its attempt had no effect, so that another one may have one. */
+  #hadNoEffect(answer: Answer): boolean {
     if (answer.noResponders) {
       const advice = "check the prefix, the account of the user, and that a node runs";
       const cause = new Error(`no node of Holdfast answers below ${JSON.stringify(this.line.router.prefix)}; ${advice}`);
       this.#obstacle = { cause, reason: "no_node" };
-      if (direct) this.line.deployment.refresh();
       return true;
     }
     const reply = answer.reply;
@@ -225,11 +223,11 @@ class Exchange implements Listener {
     return reply.status === "UNAVAILABLE" || !this.#definite;
   }
 
-  /** Takes in which of the routes answered. */
-  #learn(direct: boolean): void {
-    const { key, mostPause } = this.request;
+  /** Notes which of the routes answered. */
+  #noteRoute(direct: boolean): void {
+    const { key, maxPause } = this.request;
     if (direct) this.line.router.directAnswered();
-    else if (this.#sent > 1 && key !== undefined && mostPause === undefined) this.line.router.avoidDirect();
+    else if (this.#sent > 1 && key !== undefined && maxPause === undefined) this.line.router.avoidDirect();
   }
 
   get #definite(): boolean {
@@ -237,10 +235,10 @@ class Exchange implements Listener {
   }
 
   #giveUp(ending: Ending): void {
-    const { deafness } = this.line.sender;
+    const { inboxDenied } = this.line.sender;
     const definite = this.#definite;
     let { cause, reason } = this.#obstacle ?? {};
-    if (deafness !== undefined) [cause, reason] = [deafness, "permission"];
+    if (inboxDenied !== undefined) [cause, reason] = [inboxDenied, "permission"];
     // What a refusal says is true of the attempt that it answers, and not of the earlier one that is unanswered.
     else if (!definite && reason === "no_owner") cause = new Error("an attempt had no answer, and a later one was refused");
     this.#finish(ending === "late" ? { ending, definite, cause, reason } : { ending, definite, cause: undefined });
@@ -250,7 +248,6 @@ class Exchange implements Listener {
     if (this.#over) return;
     this.#over = true;
     this.line.alarms.stop(this.#alarm);
-    this.line.sender.unlisten(this);
     this.#channel.close();
     this.request.signal?.removeEventListener("abort", this.changed);
     this.settle(outcome);

@@ -4,7 +4,8 @@ import { InvalidError } from "./errors.js";
 const last = 900_000_000_000_000n;
 
 /**
- * Returns the form in which a token is passed on to a protected resource: 15 digits, whose text order is the numeric one.
+ * Returns the form in which a token is passed on to a protected resource: 15 digits, whose text order is the numeric
+ * one.
  *
  * @throws InvalidError if the token is not from 0 to 900 000 000 000 000.
  */

@@ -1,85 +1,69 @@
-import type { NatsConnection, Subscription } from "@nats-io/nats-core";
+import { Alarm } from "./alarms.js";
+import type { Core } from "./core.js";
+import type { Ends, Follower } from "./ends.js";
 
-/** How many subscriptions there are at most. */
-const most = 1000;
+/** How long a lease is held before the client subscribes to its events. Most locks are released earlier. */
+const followAfter = 500;
+/** The shortest TTL of which the events are subscribed to. Shorter leases are renewed every second or more often. */
+const followFrom = 3000;
+/** The shortest time between two questions after hints, so that forged events cannot cause a flood. */
+const verifyPause = 250;
 
-interface Follower {
+/** A lease of which events may say that it has ended. */
+export interface Hinted {
   readonly key: string;
   readonly token: bigint;
-  hint(): void;
+  /** Asks the service whether it has. */
+  verify(): void;
 }
 
 /**
- * Subscriptions to the events of leases that are held, so that an end is known before the next renewal. They end no lock:
- * the client asks the service then. A user who may not subscribe gets one error, not one for each lock.
+ * Follows the events of a lease, so that its end is known before the next renewal. An event ends nothing: the service
+ * is asked then.
  */
-export class Hints {
-  readonly #followers = new Map<Follower, Subscription | undefined>();
-  #state: "unknown" | "trying" | "proven" | "refused" = "unknown";
+export class Hints implements Follower {
+  readonly #begins: number;
+  #begun = false;
+  #verified = -Infinity;
+  readonly #alarm = new Alarm(() => {
+    this.#wake();
+  });
 
   constructor(
-    private readonly nc: NatsConnection,
-    private readonly prefix: string,
-  ) {}
+    private readonly core: Core,
+    private readonly ends: Ends,
+    private readonly lease: Hinted,
+  ) {
+    this.#begins = core.clock.now() + followAfter;
+  }
 
-  /** Calls hint when an event says that the lease has ended. Returns what ends that. */
-  follow(key: string, token: bigint, hint: () => void): () => void {
-    if (this.#state === "refused" || this.#followers.size >= most) return () => undefined;
-    const follower = { key, token, hint };
-    this.#followers.set(follower, undefined);
-    if (this.#state === "proven") this.#subscribe(follower);
-    else if (this.#state === "unknown") {
-      this.#state = "trying";
-      this.#subscribe(follower);
-      void this.#prove();
+  get key(): string {
+    return this.lease.key;
+  }
+
+  /** Follows the events of a lease that has this TTL from now on, if it is long enough. */
+  follow(ttl: number): void {
+    if (!this.#begun && ttl >= followFrom) this.core.alarms.set(this.#alarm, this.#begins);
+  }
+
+  /** Has the service asked after a pause. */
+  ended(token: bigint): void {
+    if (token !== this.lease.token) return;
+    this.core.alarms.set(this.#alarm, Math.max(this.core.clock.now(), this.#verified + verifyPause));
+  }
+
+  stop(): void {
+    this.core.alarms.stop(this.#alarm);
+    this.ends.remove(this);
+  }
+
+  #wake(): void {
+    if (this.#begun) {
+      this.#verified = this.core.clock.now();
+      this.lease.verify();
+    } else {
+      this.#begun = true;
+      this.ends.add(this);
     }
-    return () => {
-      unsubscribe(this.#followers.get(follower));
-      this.#followers.delete(follower);
-    };
   }
-
-  close(): void {
-    this.#state = "refused";
-    for (const subscription of this.#followers.values()) unsubscribe(subscription);
-    this.#followers.clear();
-  }
-
-  #subscribe(follower: Follower): void {
-    if (this.nc.isClosed() || this.nc.isDraining()) return;
-    const subscription = this.nc.subscribe(`${this.prefix}.event.${follower.key}`, {
-      callback: (error, message) => {
-        if (error !== null) this.close();
-        else if (endsLease(message.headers?.get("Holdfast-Event")) && isToken(message.headers?.get("Fencing-Token"), follower.token)) {
-          follower.hint();
-        }
-      },
-    });
-    this.#followers.set(follower, subscription);
-  }
-
-  /** Waits until the server has taken the first subscription, and subscribes to the rest. */
-  async #prove(): Promise<void> {
-    try {
-      await this.nc.flush();
-    } catch {
-      if (this.#state === "trying") this.#state = "unknown";
-      return;
-    }
-    if (this.#state !== "trying") return;
-    this.#state = "proven";
-    for (const [follower, subscription] of this.#followers) if (subscription === undefined) this.#subscribe(follower);
-  }
-}
-
-function endsLease(kind: string | undefined): boolean {
-  return kind === "RELEASED" || kind === "EXPIRED" || kind === "BROKEN";
-}
-
-function isToken(text: string | undefined, token: bigint): boolean {
-  return text !== undefined && /^[0-9]{1,15}$/.test(text) && BigInt(text) === token;
-}
-
-function unsubscribe(subscription: Subscription | undefined): void {
-  if (subscription?.isClosed() === false) subscription.unsubscribe();
 }

@@ -3,13 +3,13 @@
  *
  * @packageDocumentation
  */
-export { Holdfast, holdfast } from "./holdfast.js";
+export { Holdfast, holdfast } from "./client.js";
 export { connectWith } from "./connect.js";
 export type { LockSnapshot } from "./query.js";
 export { Lock } from "./lock.js";
-export type { CallOptions, LockOptions, Options } from "./options.js";
-export type { HeldBack, LockInfo, LockMode, LockState, PendingInfo } from "./state.js";
-export type { LockEvent, LockEventKind } from "./event.js";
+export type { LockOptions, Options } from "./options.js";
+export type { CallOptions } from "./signals.js";
+export type { HeldBack, LockEvent, LockEventKind, LockInfo, LockMode, LockState, PendingInfo } from "./lease.js";
 export { decodeKey, encodeKey, shardOf } from "./key.js";
 export { formatFence } from "./fence.js";
 export {

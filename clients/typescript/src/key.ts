@@ -1,7 +1,8 @@
 import { InvalidError } from "./errors.js";
 
-/** A resource has at most this many bytes of UTF-8. */
-const most = 512;
+/** A resource has up to this many bytes of UTF-8. */
+const maxBytes = 512;
+const rule = `the name must have 1 to ${maxBytes} bytes`;
 const escaped = /^(?:[A-Za-z0-9_\-/.]|=[0-9A-F]{2})*$/;
 /** Needs no escape, whatever stands beside it. */
 const ownKey = /^[A-Za-z0-9_\-/]+(?:\.[A-Za-z0-9_\-/]+)*$/;
@@ -29,12 +30,12 @@ export function encodeKey(name: string): string {
 export function normalizeName(name: string, operation = "encode"): string {
   if (typeof name !== "string") throw broken(operation, undefined, `the name must be a string, not ${typeof name}`);
   // A text of this length is too long in any form; normalising it would only take time.
-  if (name.length > 8 * most) throw broken(operation, undefined, `the name must have 1 to ${most} bytes, and has more`);
-  if (ownKey.test(name) && name.length <= most) return name;
+  if (name.length > 8 * maxBytes) throw broken(operation, undefined, `${rule}, and has more`);
+  if (ownKey.test(name) && name.length <= maxBytes) return name;
   if (loneSurrogate.test(name)) throw broken(operation, name, "the name must be valid Unicode, and has a lone surrogate");
   const resource = name.normalize("NFC");
   const size = utf8.encode(resource).length;
-  if (size === 0 || size > most) throw broken(operation, undefined, `the name must have 1 to ${most} bytes, and has ${size}`);
+  if (size === 0 || size > maxBytes) throw broken(operation, undefined, `${rule}, and has ${size}`);
   if (control.test(resource)) throw broken(operation, name, "the name must not have control characters");
   return resource;
 }
@@ -46,7 +47,8 @@ export function normalizeName(name: string, operation = "encode"): string {
  */
 export function decodeKey(key: string): string {
   if (typeof key !== "string") throw broken("decode", undefined, `the key must be a string, not ${typeof key}`);
-  if (key.length > 3 * most) throw broken("decode", undefined, `the key must have at most ${3 * most} bytes, and has ${key.length}`);
+  const { length } = key;
+  if (length > 3 * maxBytes) throw broken("decode", undefined, `the key must have at most ${3 * maxBytes} bytes, and has ${length}`);
   if (!escaped.test(key)) {
     throw broken("decode", key, "a key consists of A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal");
   }

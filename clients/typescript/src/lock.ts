@@ -1,11 +1,10 @@
 import type { Handle } from "./handle.js";
-import type { CallOptions } from "./options.js";
-import { signalOf } from "./settings.js";
-import type { LockMode } from "./state.js";
+import type { LockMode } from "./lease.js";
+import { signalOf, type CallOptions } from "./signals.js";
 
 /**
- * A lock that is held. It is renewed until it is released or lost, unless `renew` is false. {@link Holdfast.acquire} and
- * {@link Holdfast.request} make it.
+ * A lock that is held. It is renewed until it is released or lost, unless `renew` is false. {@link Holdfast.acquire}
+ * and {@link Holdfast.request} make it.
  */
 export class Lock implements AsyncDisposable {
   readonly #handle: Handle;
@@ -23,7 +22,7 @@ export class Lock implements AsyncDisposable {
 
   /** The name of the lock, in Unicode NFC. */
   get name(): string {
-    return this.#handle.terms.name;
+    return this.#handle.name;
   }
 
   /** Under which name it is held: that of its client. */
@@ -33,7 +32,7 @@ export class Lock implements AsyncDisposable {
 
   /** `"shared"` if others may hold it at the same time. */
   get mode(): LockMode {
-    return this.#handle.terms.mode;
+    return this.#handle.mode;
   }
 
   /** The numbers of the permits of a shared lock, which no other holder has; empty for an exclusive lock. */
@@ -47,16 +46,16 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * What a protected resource compares, so that it refuses writes of former holders: 15 digits, whose text order is their
-   * numeric order. Shared locks that are held together have the same one.
+   * What a protected resource compares, so that it refuses writes of former holders: 15 digits, whose text order is
+   * their numeric order. Shared locks that are held together have the same one.
    */
   get fence(): string {
     return this.#handle.fence;
   }
 
   /**
-   * Aborts before the lease may be over at the service, with a {@link LockLostError}, and when the lock is released, with a
-   * {@link LockReleasedError}. What the lock protects must stop then.
+   * Aborts before the lease may be over at the service, with a {@link LockLostError}, and when the lock is released,
+   * with a {@link LockReleasedError}. What the lock protects must stop then.
    */
   get signal(): AbortSignal {
     return this.#handle.signal;
@@ -80,9 +79,9 @@ export class Lock implements AsyncDisposable {
   /**
    * Has the lease run so many milliseconds from now, and the renewals ask for as much; by default as long as before.
    *
-   * @throws LockLostError or LockReleasedError if the lock is not held any more; InvalidError if the service does not take
-   * the time; UnknownOutcomeError if no node has decided within the timeout of the client, also because the service is
-   * overloaded. The renewals then go on to ask for it.
+   * @throws LockLostError or LockReleasedError if the lock is not held any more; InvalidError if the service does not
+   * take the time; UnknownOutcomeError if no node has decided within the timeout of the client, also because the
+   * service is overloaded. The renewals then go on to ask for it.
    */
   async extend(ttl: number = this.#handle.ttl, options: CallOptions = {}): Promise<void> {
     await this.#handle.extend(ttl, signalOf("extend", options));
@@ -99,12 +98,12 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Releases the lock, at most once: later calls have the result of the first. {@link Lock.signal} aborts at once. A lock
-   * that cannot be released within the timeout of the client is not renewed any more, and the client goes on to release it
-   * until it runs out. The signal of the options ends the call for the caller; the release goes on.
+   * Releases the lock, at most once: later calls have the result of the first. {@link Lock.signal} aborts at once. A
+   * lock that cannot be released within the timeout of the client is not renewed any more, and the client goes on to
+   * release it until it runs out. The signal of the options ends the call for the caller; the release goes on.
    *
-   * @throws LockLostError if the lock was not held any more, UnavailableError or UnknownOutcomeError if it may be held until
-   * it runs out, the reason of the signal.
+   * @throws LockLostError if the lock was not held any more, UnavailableError or UnknownOutcomeError if it may be held
+   * until it runs out, the reason of the signal.
    */
   async release(options: CallOptions = {}): Promise<void> {
     await this.#handle.release(signalOf("release", options));

@@ -1,6 +1,15 @@
+import { Check } from "./check.js";
+import type { Settings } from "./core.js";
 import type { HoldfastError } from "./errors.js";
+import type { LockRequest } from "./handle.js";
+import { encodeKey, normalizeName } from "./key.js";
+import type { LockMode } from "./lease.js";
 import type { Lock } from "./lock.js";
-import type { LockMode } from "./state.js";
+import { randomText } from "./random.js";
+import { newSecret } from "./secret.js";
+import { readers } from "./wire.js";
+
+const maxPermits = 1000;
 
 /** Options of a client. */
 export interface Options {
@@ -33,7 +42,10 @@ export interface Options {
 export interface LockOptions {
   /** The length of its lease in milliseconds; by default that of the client. */
   ttl?: number;
-  /** How long to wait for it at most, in milliseconds; by default Infinity. 0: do not wait; the call rejects with a LockHeldError. */
+  /**
+   * How long to wait for it at most, in milliseconds; by default Infinity. 0: do not wait; the call rejects with a
+   * LockHeldError.
+   */
   wait?: number;
   /** Do not wait: {@link Holdfast.acquire} rejects with a LockHeldError, {@link Holdfast.request} passes null. */
   ifAvailable?: boolean;
@@ -47,14 +59,81 @@ export interface LockOptions {
   metadata?: Record<string, string>;
   /** Keep the lock in the memory of the node only: faster, and gone with the node. */
   ephemeral?: boolean;
-  /** Renew the lease until the lock is released; true by default. Otherwise it ends with its TTL, or see {@link Lock.extend}. */
+  /**
+   * Renew the lease until the lock is released; true by default. Otherwise it ends with its TTL, or see {@link
+   * Lock.extend}.
+   */
   renew?: boolean;
   /** Ends the wait. The call rejects with the reason of the signal. A lock that was acquired is not affected. */
   signal?: AbortSignal;
 }
 
-/** Options of a call that does not wait for a lock. */
-export interface CallOptions {
-  /** Ends the call for the caller, which rejects with the reason of the signal. What it has asked for may yet happen. */
-  signal?: AbortSignal;
+/** The type of each option; "any" of one that has a rule of its own. */
+const clientOptions = {
+  owner: "any", ttl: "any", timeout: "any", prefix: "any", sessions: "boolean", secret: "any", onJeopardy: "function",
+};
+const lockOptions = {
+  ttl: "any", wait: "any", ifAvailable: "boolean", mode: "any", permits: "any", limit: "any", metadata: "any",
+  ephemeral: "boolean", renew: "boolean", signal: "any",
+};
+
+/** Returns the settings of a client. */
+export function settingsOf(options: Options): Settings {
+  const check = new Check("open");
+  check.known(options, clientOptions);
+  const { prefix = "holdfast", owner = randomText(), secret } = options;
+  const isPrefix = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/.test(prefix);
+  check.rule(isPrefix, "prefix", "consist of A-Z a-z 0-9 _ - and single dots", prefix);
+  const bytes = new TextEncoder().encode(owner).length;
+  check.rule(typeof owner === "string" && bytes >= 1 && bytes <= 256, "owner", "have 1 to 256 bytes of UTF-8", owner);
+  check.rule(
+    secret === undefined || (secret instanceof Uint8Array && secret.length >= 16 && secret.length <= 64),
+    "secret",
+    "have 16 to 64 bytes",
+    secret?.length,
+  );
+  return {
+    owner,
+    prefix,
+    ttl: check.ttl(options.ttl ?? 30_000),
+    timeout: check.millis("timeout", options.timeout ?? 15_000),
+    sessions: options.sessions ?? true,
+    secret: newSecret(secret),
+  };
+}
+
+/** Returns the request for a lock. */
+export function requestOf(name: string, options: LockOptions, settings: Settings): LockRequest {
+  const resource = normalizeName(name, "acquire");
+  const check = new Check("acquire", resource);
+  check.known(options, lockOptions);
+  check.signal(options.signal);
+  const { wait = Infinity, ifAvailable = false, mode, permits = 1, metadata } = options;
+  check.rule([undefined, "exclusive", "shared"].includes(mode), "mode", 'be "exclusive" or "shared"', mode);
+  check.rule(typeof wait === "number" && wait >= 0, "wait", "be a number of milliseconds from 0 on", wait);
+  check.rule(!ifAvailable || options.wait === undefined || wait === 0, "wait", "be left out beside ifAvailable", wait);
+  const limit = limitOf(check, options);
+  check.integer("permits", permits, maxPermits);
+  check.rule(permits <= Math.max(limit, 1), "permits", `be at most the limit, ${Math.max(limit, 1)}`, permits);
+  if (metadata !== undefined) check.metadata(metadata);
+  return {
+    name: resource,
+    key: encodeKey(resource),
+    ttl: check.ttl(options.ttl ?? settings.ttl),
+    wait: ifAvailable ? 0 : Math.ceil(wait),
+    mode: limit > 1 ? "shared" : "exclusive",
+    limit: limit > 1 ? limit : 0,
+    permits,
+    metadata: metadata === undefined ? undefined : { ...metadata },
+    ephemeral: options.ephemeral ?? false,
+    renew: options.renew ?? true,
+  };
+}
+
+function limitOf(check: Check, { mode, limit }: LockOptions): number {
+  if (limit === undefined) return mode === "shared" ? readers : 0;
+  check.rule(mode !== "shared", "limit", 'be left out beside mode "shared", which has none', limit);
+  check.integer("limit", limit, readers);
+  check.rule(mode !== "exclusive" || limit === 1, "limit", "be left out of an exclusive lock", limit);
+  return limit;
 }

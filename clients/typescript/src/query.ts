@@ -2,7 +2,7 @@ import type { Core } from "./core.js";
 import { UnavailableError } from "./errors.js";
 import { refused } from "./failures.js";
 import { encodeKey, normalizeName } from "./key.js";
-import type { LockInfo, LockState, PendingInfo } from "./state.js";
+import type { LockInfo, LockState, PendingInfo } from "./lease.js";
 import { lockInfo, pendingInfo, tokenOf, type ListReply, type Reply } from "./wire.js";
 
 /** How many leases one page has at most. */

@@ -1,6 +1,9 @@
 import { Estimate, margin } from "./estimate.js";
 
-/** Returns how long the next attempt waits for the answer to the last one; also over which time leases begin to be renewed that ended together. */
+/**
+ * Returns how long the next attempt waits for the answer to the last one; also over which time leases begin to be
+ * renewed that a session has lost together.
+ */
 export function spread(ttl: number): number {
   return Math.min(Math.max(ttl / 12, 20), 2000);
 }
@@ -25,14 +28,17 @@ export class Renewal extends Estimate {
     this.due = due;
   }
 
-  /** Takes in that an attempt was sent. The next one is due after a pause, at most the given one. */
-  override sent(id: number, at: number, mostPause = Infinity): void {
+  /** Notes that an attempt was sent. The next one is due after a pause, at most the given one. */
+  override sent(id: number, at: number, maxPause = Infinity): void {
     this.attempts++;
-    this.due = at + Math.min(spread(this.asked), mostPause);
+    this.due = at + Math.min(spread(this.asked), maxPause);
     super.sent(id, at);
   }
 
-  /** As of the estimate. The next attempt is due in a third of the lease, unless the answer to a later one matters yet. */
+  /**
+   * Notes a grant, as the estimate does. The next attempt is due in a third of the lease, unless the answer to a later
+   * one matters yet.
+   */
   override granted(id: number, remaining: number, order = 0): number | undefined {
     const sent = super.granted(id, remaining, order);
     if (sent !== undefined && !this.hasOpen(id)) {
@@ -52,7 +58,9 @@ export class Renewal extends Estimate {
     this.due = Math.min(this.due, now + after(this.#idle++));
   }
 
-  /** Waits for a third of what is left; a little less by chance, so that leases taken together are not renewed together. */
+  /**
+   * Waits for a third of what is left; a little less by chance, so that leases taken together are not renewed together.
+   */
   #rest(sent: number): void {
     const lasts = this.until + margin(this.agreed) - sent;
     const third = Math.max(Math.min(lasts, this.agreed), 0) / 3;

@@ -1,8 +1,8 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { withoutLogin } from "./connect.js";
-import { randomBytes, randomText } from "./random.js";
-import { sha256 } from "./sha256.js";
-import { ConnectionStatus } from "./status.js";
+import { Denials, type Publisher } from "./denials.js";
+import { Names } from "./names.js";
+import { randomText } from "./random.js";
 import { jsonOf, type Reply } from "./wire.js";
 
 /** What came back to one attempt. */
@@ -28,6 +28,14 @@ export class Answer {
   }
 }
 
+/** Receives the answers of a channel, too. */
+export interface Listener extends Publisher {
+  /** An answer to an attempt has come. */
+  answered?(answer: Answer): void;
+  /** The connection is closed for good, the client begins to close, or NATS sends no answers. */
+  changed?(): void;
+}
+
 /** The attempts of one request, or of one lease, each with a reply subject of its own. */
 export class Channel {
   /** The number of the latest attempt; 0 if there was none. */
@@ -36,65 +44,61 @@ export class Channel {
   constructor(
     private readonly sender: Sender,
     private readonly id: number,
-    /** Takes an answer in. */
-    readonly receive: (answer: Answer) => void,
+    readonly listener: Listener,
   ) {}
 
   /** Sends an attempt. Returns false if it was certainly not sent. */
   send(subject: string, body: string): boolean {
-    return this.sender.publish(subject, body, `${this.id}.${++this.last}`);
+    return this.sender.publish(subject, body, this.id, ++this.last);
   }
 
-  /** Expects no more answers. */
+  /** Ends the reports to the listener. */
   close(): void {
     this.sender.remove(this.id);
   }
 }
 
-/** Is told of the connection, as far as it has methods for that. */
-export interface Listener {
-  /** The connection is there again. What was sent on the last one may be lost. */
-  reconnected?(): void;
-  /** The connection is closed for good, the client begins to close, or NATS sends no answers. */
-  changed?(): void;
-  /** The attempts on a subject whose answers are expected. */
-  attemptsOn?(subject: string): object[];
-  /** NATS has published none of them. */
-  denied?(subject: string, error: Error): void;
+/** What a sender reports to its client. */
+export interface Client {
+  /** An answer has come that no channel expects. */
+  orphaned(answer: Answer): void;
+  /** No node listens on the subject of an attempt. */
+  unanswered(): void;
 }
 
 /** Sends requests on the connection of the application, and receives the answers with one subscription. */
-export class Sender {
+export class Sender implements Publisher {
   readonly #inbox: string;
-  readonly #key = randomBytes(16);
+  readonly #names = new Names();
   readonly #subscription: Subscription;
-  readonly #status: ConnectionStatus;
+  readonly #denials: Denials;
   readonly #channels = new Map<number, Channel>();
-  readonly #listeners = new Set<Listener>();
   #lastChannel = 0;
   #connected = true;
   #off = false;
   /** The client closes: no call begins any more. */
   isClosing = false;
   /** Why NATS sends no answers; undefined: it does. */
-  deafness: Error | undefined;
+  inboxDenied: Error | undefined;
   /** A node has answered. */
-  heard = false;
+  isAnswered = false;
 
-  /** @param orphan is told of answers that are not expected any more. */
   constructor(
     private readonly nc: NatsConnection,
-    private readonly orphan: (answer: Answer) => void,
+    private readonly client: Client,
   ) {
     const { options } = nc as { options?: { inboxPrefix?: string } };
     this.#inbox = `${options?.inboxPrefix ?? "_INBOX"}.${randomText()}.`;
     this.#subscription = nc.subscribe(`${this.#inbox}>`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);
-        else this.#deafen(error);
+        else {
+          this.inboxDenied ??= error;
+          this.#changed();
+        }
       },
     });
-    this.#status = ConnectionStatus.join(nc, this);
+    this.#denials = Denials.join(nc, this);
     void nc.closed().then(() => {
       this.#end();
     });
@@ -105,8 +109,9 @@ export class Sender {
     return this.#off || this.nc.isClosed() || this.nc.isDraining();
   }
 
-  open(receive: (answer: Answer) => void): Channel {
-    const channel = new Channel(this, ++this.#lastChannel, receive);
+  /** Opens a channel, whose listener gets reports until it is closed. */
+  open(listener: Listener): Channel {
+    const channel = new Channel(this, ++this.#lastChannel, listener);
     this.#channels.set(this.#lastChannel, channel);
     return channel;
   }
@@ -121,24 +126,16 @@ export class Sender {
     return [options?.servers ?? []].flat().map(withoutLogin).join(", ");
   }
 
-  /** Publishes a request. Returns false if it was certainly not sent. */
-  publish(subject: string, body: string, reply: string): boolean {
+  /** Publishes an attempt of a channel; 0: of none. Returns false if it was certainly not sent. */
+  publish(subject: string, body: string, channel = 0, attempt = 0): boolean {
     // What is published without a connection would pile up, and go out at once and late when there is one again.
     if (!this.#connected || this.isOff) return false;
     try {
-      this.nc.publish(subject, body, { reply: this.#inbox + this.#name(reply) });
+      this.nc.publish(subject, body, { reply: this.#inbox + this.#names.of(channel, attempt) });
       return true;
     } catch {
       return false;
     }
-  }
-
-  listen(listener: Listener): void {
-    this.#listeners.add(listener);
-  }
-
-  unlisten(listener: Listener): void {
-    this.#listeners.delete(listener);
   }
 
   disconnected(): void {
@@ -147,21 +144,19 @@ export class Sender {
 
   reconnected(): void {
     this.#connected = true;
-    this.deafness = undefined; // the subscription was made anew, and is denied anew if it still is
-    for (const listener of [...this.#listeners]) listener.reconnected?.();
+    this.inboxDenied = undefined; // the subscription was made anew, and is denied anew if it still is
+    for (const listener of this.#listeners) listener.reconnected?.();
   }
 
-  /** Returns the attempts on a subject whose answers are expected. */
   attemptsOn(subject: string): object[] {
-    return [...this.#listeners].flatMap((listener) => listener.attemptsOn?.(subject) ?? []);
+    return this.#listeners.flatMap((listener) => listener.attemptsOn?.(subject) ?? []);
   }
 
-  /** Takes in that NATS has published none of the attempts on a subject. */
-  deny(subject: string, error: Error): void {
-    for (const listener of [...this.#listeners]) listener.denied?.(subject, error);
+  denied(subject: string, error: Error): void {
+    for (const listener of this.#listeners) listener.denied?.(subject, error);
   }
 
-  /** Tells that the client begins to close. */
+  /** Reports that the client begins to close. */
   beginClose(): void {
     this.isClosing = true;
     this.#changed();
@@ -170,32 +165,24 @@ export class Sender {
   /** Expects no more answers. The connection stays open. */
   close(): void {
     this.#end();
-    this.#status.leave(this);
+    this.#denials.leave(this);
     this.#channels.clear();
-    this.#listeners.clear();
     if (!this.#subscription.isClosed()) this.#subscription.unsubscribe();
   }
 
+  get #listeners(): Listener[] {
+    return Array.from(this.#channels.values(), ({ listener }) => listener);
+  }
+
   #answered(message: Msg): void {
-    const name = message.subject.slice(this.#inbox.length);
-    const [channel, attempt] = name.split(".");
-    if (name !== this.#name(`${channel}.${attempt}`)) return;
-    const answer = new Answer(message, Number(attempt));
-    this.heard ||= !answer.noResponders;
-    const receive = this.#channels.get(Number(channel))?.receive ?? this.orphan;
-    receive(answer);
-  }
-
-  /** Returns the end of a reply subject. Who has seen that of one attempt cannot guess that of another one. */
-  #name(attempt: string): string {
-    const digest = sha256(Uint8Array.from([...this.#key, ...new TextEncoder().encode(attempt)]));
-    return `${attempt}.${Array.from(digest.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-  }
-
-  /** Takes in why NATS sends no answers. */
-  #deafen(error: Error): void {
-    this.deafness ??= error;
-    this.#changed();
+    const name = this.#names.parse(message.subject.slice(this.#inbox.length));
+    if (name === undefined) return;
+    const answer = new Answer(message, name.attempt);
+    if (answer.noResponders) this.client.unanswered();
+    else this.isAnswered = true;
+    const channel = this.#channels.get(name.channel);
+    if (channel === undefined) this.client.orphaned(answer);
+    else channel.listener.answered?.(answer);
   }
 
   #end(): void {
@@ -204,6 +191,6 @@ export class Sender {
   }
 
   #changed(): void {
-    for (const listener of [...this.#listeners]) listener.changed?.();
+    for (const listener of this.#listeners) listener.changed?.();
   }
 }

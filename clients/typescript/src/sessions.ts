@@ -1,59 +1,55 @@
 import type { Core } from "./core.js";
-import type { Handle } from "./handle.js";
 import { shardOf } from "./key.js";
-import { Session } from "./session.js";
+import { Session, type Observer } from "./session.js";
 
 /** For how many lengths of leases a client has sessions in each shard. */
-const mostTTLs = 16;
+const maxTTLs = 16;
 /** How long no session is begun after the service has refused one, or has answered none. It doubles. */
-const leastRefusal = 60_000;
-const mostRefusal = 3_600_000;
+const minRefusal = 60_000;
+const maxRefusal = 3_600_000;
 
-/** The sessions of a client: at most one for each shard and TTL at a time. A single lock needs none. */
-export class Sessions {
+/** The sessions of a client: one for each shard and TTL at a time. A single lock needs none. */
+export class Sessions implements Observer {
   readonly #current = new Map<string, Session>();
-  /** The latest keeps were answered, so the user may send them. */
   proven = false;
   #refusedUntil = -Infinity;
   #refusal = 0;
 
   constructor(private readonly core: Core) {}
 
-  /** Returns the session that an extension of the lease is to name; undefined if none. */
-  of(handle: Handle): Session | undefined {
-    const { clock, deployment, handles, settings } = this.core;
-    if (!settings.sessions || !handle.terms.renew || handles.size < 2) return undefined;
+  /** Returns the session that an extension of a lease is to name; undefined if none. */
+  of(key: string, ttl: number): Session | undefined {
+    const { clock, deployment, held, settings } = this.core;
+    if (!settings.sessions || held.size < 2) return undefined;
     if (!deployment.offers("sessions") || clock.now() < this.#refusedUntil) return undefined;
-    const shard = shardOf(handle.terms.key, deployment.shards);
-    const id = idOf(shard, handle.ttl);
+    const shard = shardOf(key, deployment.shards);
+    const id = idOf(shard, ttl);
     let session = this.#current.get(id);
-    if (session === undefined && this.#lengths(handle.ttl) <= mostTTLs) {
-      session = new Session(this.core, this, shard, handle.ttl);
+    if (session === undefined && this.#lengths(ttl) <= maxTTLs) {
+      session = new Session(this.core, this, shard, ttl);
       this.#current.set(id, session);
     }
     return session;
   }
 
-  /** Forgets a session that is over. */
-  drop(session: Session): void {
-    const id = idOf(session.shard, session.ttl);
-    if (this.#current.get(id) === session) this.#current.delete(id);
-  }
-
-  /** Takes in that a keep was answered. */
-  prove(): void {
+  answered(): void {
     this.proven = true;
     this.#refusal = 0;
   }
 
+  silent(): void {
+    this.proven = false;
+  }
+
   /** Has no session begin for a time. */
   refuse(): void {
-    this.#refusal = Math.min(Math.max(2 * this.#refusal, leastRefusal), mostRefusal);
+    this.#refusal = Math.min(Math.max(2 * this.#refusal, minRefusal), maxRefusal);
     this.#refusedUntil = this.core.clock.now() + this.#refusal;
   }
 
-  reconnected(): void {
-    for (const session of [...this.#current.values()]) session.reconnected();
+  closed(session: Session): void {
+    const id = idOf(session.shard, session.ttl);
+    if (this.#current.get(id) === session) this.#current.delete(id);
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 /**
- * SHA-256 (FIPS 180-4), for two short texts of a client. The one of browsers is asynchronous, and absent on pages that
- * come without TLS.
+ * Returns the SHA-256 (FIPS 180-4) of short data: secrets, ids of sessions and the names of reply subjects. That of
+ * WebCrypto is asynchronous, and absent on pages that come without TLS; node:crypto is absent in browsers.
  */
 export function sha256(data: Uint8Array): Uint8Array {
   const length = data.length + 9;
@@ -16,6 +16,11 @@ export function sha256(data: Uint8Array): Uint8Array {
     digest.setUint32(4 * i, word);
   });
   return new Uint8Array(digest.buffer);
+}
+
+/** Returns bytes in hexadecimal. */
+export function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** The first 64 primes, from which the constants come. */

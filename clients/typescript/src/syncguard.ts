@@ -5,10 +5,10 @@
  */
 import { HoldfastError, LockLostError, LockReleasedError, type ErrorCode } from "./errors.js";
 import { nullIfHeld } from "./failures.js";
-import type { Holdfast } from "./holdfast.js";
+import type { Holdfast } from "./client.js";
 import type { Lock } from "./lock.js";
 import type { LockOptions } from "./options.js";
-import type { LockInfo } from "./state.js";
+import type { LockInfo } from "./lease.js";
 import { unless } from "./signals.js";
 
 /** What a backend can do: its locks have fencing tokens, and the service decides when they end. */
@@ -41,7 +41,10 @@ export interface Common {
 
 /** Options of {@link createHoldfastBackend}. */
 export interface BackendOptions {
-  /** Is called with each error of a release at the end of an `await using` block, which itself throws none. What it throws is ignored. */
+  /**
+   * Is called with each error of a release at the end of an `await using` block, which itself throws none. What it
+   * throws is ignored.
+   */
   onReleaseError?: (error: Error, context: { lockId: string; key: string; source: "disposal" }) => void;
 }
 
@@ -237,7 +240,7 @@ class Backend implements HoldfastBackend {
     };
   }
 
-  /** Tells the application of an error that cannot be thrown. */
+  /** Reports an error that cannot be thrown to the application. */
   #report(error: Error, lockId: string, key: string): void {
     try {
       this.options.onReleaseError?.(error, { lockId, key, source: "disposal" });

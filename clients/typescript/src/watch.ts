@@ -1,12 +1,12 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { ClosedError, InvalidError, OverloadedError, UnavailableError, type HoldfastError } from "./errors.js";
-import type { LockEvent, LockEventKind } from "./event.js";
-import type { Listener, Sender } from "./sender.js";
+import type { LockEvent, LockEventKind } from "./lease.js";
 import { encodeKey } from "./key.js";
+import type { Channel, Listener, Sender } from "./sender.js";
 import { jsonOf, lockInfo, type WireLease } from "./wire.js";
 
 /** How many events wait for the loop at most. */
-const mostAhead = 8192;
+const maxAhead = 8192;
 /** Of how many events the ids are remembered: one comes twice at most after a change of nodes. */
 const remembered = 4096;
 
@@ -25,6 +25,7 @@ const kinds = new Set<string>(["ACQUIRED", "EXTENDED", "RELEASED", "EXPIRED", "B
 
 /** The events of the locks that a pattern selects. The contract says that those without a connection are missed. */
 export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
+  readonly #channel: Channel;
   readonly #subscription: Subscription;
   readonly #events: LockEvent[] = [];
   readonly #seen = new Set<string>();
@@ -48,7 +49,7 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
         else this.#fail(new UnavailableError({ operation: "watch", cause: error }));
       },
     });
-    sender.listen(this);
+    this.#channel = sender.open(this);
     signal?.addEventListener("abort", this.#aborted);
   }
 
@@ -86,8 +87,11 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
     if (event === undefined || this.#end !== undefined || this.#isRepeated(event.id)) return;
     const waiting = this.#waiting.shift();
     if (waiting !== undefined) waiting.resolve({ done: false, value: event });
-    else if (this.#events.length < mostAhead) this.#events.push(event);
-    else this.#fail(new OverloadedError({ operation: "watch", detail: `more than ${mostAhead} events wait for the loop` }));
+    else if (this.#events.length < maxAhead) this.#events.push(event);
+    else {
+      const detail = `more than ${maxAhead} events wait for the loop`;
+      this.#fail(new OverloadedError({ operation: "watch", detail }));
+    }
   }
 
   #isRepeated(id: string): boolean {
@@ -105,13 +109,13 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
   #stop(end: { error?: unknown }): void {
     if (this.#end !== undefined) return;
     this.#end = end;
-    this.sender.unlisten(this);
+    this.#channel.close();
     this.signal?.removeEventListener("abort", this.#aborted);
     if (!this.#subscription.isClosed()) this.#subscription.unsubscribe();
     for (const waiting of this.#waiting.splice(0)) this.#ended(end).then(waiting.resolve, waiting.reject);
   }
 
-  /** Tells the end: an error once, then only that there is nothing more. */
+  /** Returns the end: an error once, then only that there is nothing more. */
   #ended(end: { error?: unknown }): Promise<IteratorResult<LockEvent>> {
     this.#end = {};
     if (!("error" in end)) return Promise.resolve({ done: true, value: undefined });

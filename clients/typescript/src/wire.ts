@@ -1,6 +1,6 @@
 import type { Msg } from "@nats-io/nats-core";
 import { encodeKey } from "./key.js";
-import type { LockInfo, PendingInfo } from "./state.js";
+import type { LockInfo, PendingInfo } from "./lease.js";
 
 /** The operations on a resource, a session or the deployment, as they stand in subjects. */
 export type Operation = "acquire" | "release" | "extend" | "get" | "set" | "keep" | "list" | "info";
@@ -73,7 +73,9 @@ export interface Info {
 /** The limit of a lock that any number of others may share. */
 export const readers = 0xffffffff;
 
-/** Returns the object that a message has as JSON; undefined if it has none: others may be permitted to publish there. */
+/**
+ * Returns the object that a message has as JSON; undefined if it has none: others may be permitted to publish there.
+ */
 export function jsonOf(message: Msg): object | undefined {
   try {
     const json = message.json<unknown>();
@@ -95,8 +97,8 @@ export function orderOf({ order }: Reply): number {
 }
 
 /**
- * Tells whether a reply can be that to a request of an owner about the resource of a key, or about any one: others may
- * be permitted to publish to the subject of the reply. Malformed leases do not fit.
+ * Reports whether a reply can be that to a request of an owner about the resource of a key, or about any one: others
+ * may be permitted to publish to the subject of the reply. Malformed leases do not fit.
  */
 export function isAbout({ status = "", lease, holders = [] }: Reply, key: string | undefined, owner: string): boolean {
   try {

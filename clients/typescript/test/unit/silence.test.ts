@@ -4,11 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Alarm } from "../../src/alarms.js";
 import type { Core } from "../../src/core.js";
-import type { Coverage } from "../../src/coverage.js";
-import type { Handle } from "../../src/handle.js";
-import type { Answer } from "../../src/sender.js";
-import { Session } from "../../src/session.js";
-import type { Sessions } from "../../src/sessions.js";
+import type { Answer, Listener } from "../../src/sender.js";
+import { Session, type Member } from "../../src/session.js";
 
 const ttl = 1200;
 const seeds = Number(process.env.HOLDFAST_SEEDS ?? 300);
@@ -28,12 +25,12 @@ function randomOf(seed: number): () => number {
 class Simulation {
   now = 1000;
   over = false;
-  uncovered = 0;
+  dropped = 0;
   readonly there = new Set<Lease>();
   readonly session: Session;
   readonly #events: { at: number; call: () => void }[] = [];
   readonly #due = new Map<Alarm, object>();
-  #receive: (answer: Answer) => void = () => undefined;
+  #listener: Listener = {};
 
   constructor(readonly seed: number, readonly random: () => number, private readonly slow: number, private readonly lossy: number) {
     let last = 0;
@@ -62,20 +59,22 @@ class Simulation {
       deployment: { offers: () => false },
       router: { route: () => ({ subject: "subject", direct: true }) },
       sender: {
-        open: (receive: (answer: Answer) => void) => {
-          this.#receive = receive;
+        open: (listener: Listener) => {
+          this.#listener = listener;
           return channel;
         },
       },
     };
-    const sessions = {
+    const observer = {
       proven: true,
-      prove: () => undefined,
-      drop: () => {
+      answered: () => undefined,
+      silent: () => undefined,
+      refuse: () => undefined,
+      closed: () => {
         this.over = true; // its leases are asked for one by one
       },
     };
-    this.session = new Session(core as unknown as Core, sessions as unknown as Sessions, 0, ttl);
+    this.session = new Session(core as unknown as Core, observer, 0, ttl);
   }
 
   after(pause: number, call: () => void): void {
@@ -103,15 +102,15 @@ class Simulation {
     this.later(() => {
       const reply = { status: "EXTENDED", held: this.there.size, losses: "1" };
       this.later(() => {
-        this.#receive({ attempt, reply, noResponders: false } as unknown as Answer);
+        this.#listener.answered?.({ attempt, reply, noResponders: false } as unknown as Answer);
       });
     });
   }
 }
 
 /** A lease of the client in the session. */
-class Lease {
-  coverage: Coverage | undefined;
+class Lease implements Member {
+  #isKept = false;
   isOver = false;
   #left = false;
 
@@ -120,15 +119,15 @@ class Lease {
     this.#extend();
   }
 
-  uncovered(): void {
-    this.sim.uncovered++;
-    this.coverage = undefined;
+  dropped(): void {
+    this.sim.dropped++;
+    this.#isKept = false;
     this.sim.after((this.sim.random() * ttl) / 12, () => {
       this.#extend();
     });
   }
 
-  keepsFail(): void {
+  endangered(): void {
     // It is renewed by itself when the session ends.
   }
 
@@ -137,13 +136,13 @@ class Lease {
     this.#left = true;
     this.sim.there.delete(this);
     this.sim.after(3 * ttl, () => {
-      assert.ok(this.coverage === undefined || this.isOver, `seed ${this.sim.seed}: the client believes in a lease that is over`);
+      assert.ok(!this.#isKept || this.isOver, `seed ${this.sim.seed}: the client believes in a lease that is over`);
     });
   }
 
   release(): void {
     this.isOver = true;
-    this.coverage?.handles.delete(this as unknown as Handle);
+    this.sim.session.remove(this);
     this.sim.later(() => {
       this.#left = true;
       this.sim.there.delete(this);
@@ -154,7 +153,7 @@ class Lease {
   }
 
   #extend(): void {
-    if (this.isOver || this.coverage !== undefined) return;
+    if (this.isOver || this.#isKept) return;
     const sent = this.sim.now;
     this.sim.later(() => {
       if (!this.#left) this.sim.there.add(this);
@@ -166,15 +165,14 @@ class Lease {
   }
 
   #answered(sent: number, isHeld: boolean): void {
-    if (this.isOver || this.coverage !== undefined) return;
+    if (this.isOver || this.#isKept) return;
     if (!isHeld) {
       this.isOver = true;
       this.sim.session.disuse();
       return;
     }
-    this.coverage = this.sim.session.entered(sent);
-    this.coverage?.handles.add(this as unknown as Handle);
-    if (this.coverage === undefined) {
+    this.#isKept = this.sim.session.add(this, sent);
+    if (!this.#isKept) {
       this.sim.after(ttl / 6, () => {
         this.#extend();
       });
@@ -212,9 +210,9 @@ test("the leases of a quiet session are not asked for one by one", () => {
     const sim = new Simulation(seed, randomOf(seed), 0.1 * ttl, 0);
     for (let i = 0; i < 4; i++) new Lease(sim);
     sim.run(2 * ttl);
-    sim.uncovered = 0;
+    sim.dropped = 0;
     sim.run(20 * ttl);
     assert.ok(!sim.over);
-    assert.equal(sim.uncovered, 0);
+    assert.equal(sim.dropped, 0);
   }
 });

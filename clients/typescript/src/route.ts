@@ -6,8 +6,8 @@ import type { Operation } from "./wire.js";
  * How long direct subjects are avoided after one did not answer where the front subject did. It doubles each time that
  * happens again, until a direct subject answers: subjects that are closed to the user are tried rarely.
  */
-const leastDetour = 1000;
-const mostDetour = 30_000;
+const minDetour = 1000;
+const maxDetour = 30_000;
 
 /** Where an attempt goes. */
 export interface Route {
@@ -28,7 +28,10 @@ export class Router {
     private readonly clock: Clock,
   ) {}
 
-  /** Returns where the nth attempt, counted from 0, of a request goes: every other one to any node, and all without a key. */
+  /**
+   * Returns where the nth attempt, counted from 0, of a request goes: every other one to any node, and all without a
+   * key.
+   */
   route(operation: Operation, key: string | undefined, n: number, shard?: number): Route {
     if (key === undefined) return { subject: `${this.prefix}.${operation}`, direct: false };
     if (this.shards === 0 || n % 2 === 1 || this.clock.now() < this.#detourUntil) {
@@ -38,15 +41,15 @@ export class Router {
     return { subject: `${this.prefix}.shard.${to}.${operation}.${key}`, direct: true };
   }
 
-  /** Takes in that a direct subject did not answer, and the front subject did. */
+  /** Notes that a direct subject did not answer, and the front subject did. */
   avoidDirect(): void {
     const now = this.clock.now();
     if (now < this.#detourUntil) return;
-    this.#detour = Math.min(Math.max(2 * this.#detour, leastDetour), mostDetour);
+    this.#detour = Math.min(Math.max(2 * this.#detour, minDetour), maxDetour);
     this.#detourUntil = now + this.#detour;
   }
 
-  /** Takes in that a direct subject answered. */
+  /** Notes that a direct subject answered. */
   directAnswered(): void {
     this.#detour = 0;
     this.#detourUntil = -Infinity;

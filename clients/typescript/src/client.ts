@@ -1,15 +1,16 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import { Acquisition } from "./acquisition.js";
-import { Core } from "./core.js";
+import { Core, type Held } from "./core.js";
+import { Ends } from "./ends.js";
 import { ClosedError, InvalidError, LockLostError, UnknownOutcomeError } from "./errors.js";
-import type { LockEvent } from "./event.js";
 import { nullIfHeld } from "./failures.js";
 import type { Handle } from "./handle.js";
-import type { Lock } from "./lock.js";
-import type { CallOptions, LockOptions, Options } from "./options.js";
+import type { LockEvent, LockState } from "./lease.js";
+import { Lock } from "./lock.js";
+import { requestOf, settingsOf, type LockOptions, type Options } from "./options.js";
 import { getState, queryAll, type LockSnapshot } from "./query.js";
-import { settingsOf, signalOf, termsOf } from "./settings.js";
-import type { LockState } from "./state.js";
+import { Sessions } from "./sessions.js";
+import { signalOf, type CallOptions } from "./signals.js";
 import { checkPattern, Watch } from "./watch.js";
 
 /** How many locks are released at the same time when the client is closed. */
@@ -19,16 +20,23 @@ const releasesAtOnce = 256;
 type Callback<L, T> = (lock: L) => T | Promise<T>;
 
 /**
- * A client. It holds locks on a connection of the application, which it never closes. Make it with {@link holdfast}, and
- * close it in the end.
+ * A client. It holds locks on a connection of the application, which it never closes. Make it with {@link holdfast},
+ * and close it in the end.
  */
 export class Holdfast implements AsyncDisposable {
   readonly #core: Core;
+  readonly #sessions: Sessions;
+  readonly #ends: Ends;
+  readonly #onJeopardy: Options["onJeopardy"];
   #closed: Promise<void> | undefined;
 
   /** @internal */
-  constructor(core: Core) {
-    this.#core = core;
+  constructor(nc: NatsConnection, options: Options) {
+    const settings = settingsOf(options);
+    this.#core = new Core(nc, settings);
+    this.#sessions = new Sessions(this.#core);
+    this.#ends = new Ends(nc, settings.prefix);
+    this.#onJeopardy = options.onJeopardy?.bind(options);
   }
 
   /** The name under which all its locks are held. */
@@ -37,25 +45,26 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Acquires a lock. While another call has it, also one of this client, this call waits in the queue of the service, first
-   * come first served, through interruptions of the connection and restarts of nodes. If the call rejects, nothing is held,
-   * and nothing waits: a request that is on its way is withdrawn in the background.
+   * Acquires a lock. While another call has it, also one of this client, this call waits in the queue of the service,
+   * first come first served, through interruptions of the connection and restarts of nodes. If the call rejects,
+   * nothing is held, and nothing waits: a request that is on its way is withdrawn in the background.
    *
-   * @throws LockHeldError if it does not wait, LockTimeoutError if the wait is over, the reason of the signal, InvalidError,
-   * OverloadedError, ExhaustedError, UnavailableError, ClosedError; UnknownOutcomeError if it does not wait and there was no
-   * answer.
+   * @throws LockHeldError if it does not wait, LockTimeoutError if the wait is over, the reason of the signal,
+   * InvalidError, OverloadedError, ExhaustedError, UnavailableError, ClosedError; UnknownOutcomeError if it does not
+   * wait and there was no answer.
    */
   async acquire(name: string, options: LockOptions = {}): Promise<Lock> {
-    return (await this.#acquire(name, options)).lock;
+    return this.#lock(await this.#acquire(name, options));
   }
 
   /**
-   * Calls back with a lock, and releases it when the promise that the callback returns is settled. Resolves to the result of
-   * the callback. With `ifAvailable` the callback gets null if the lock is held.
+   * Calls back with a lock, and releases it when the promise that the callback returns is settled. Resolves to the
+   * result of the callback. With `ifAvailable` the callback gets null if the lock is held.
    *
-   * @throws what the callback throws, what {@link Holdfast.acquire} throws, or LockLostError if the lock was not held to the
-   * end, so that another holder may have worked at the same time; its `cause` is what the callback has thrown. ClosedError if
-   * the client was closed before the callback was done. A lock that could not be released in time is no error: it runs out.
+   * @throws what the callback throws, what {@link Holdfast.acquire} throws, or LockLostError if the lock was not held
+   * to the end, so that another holder may have worked at the same time; its `cause` is what the callback has thrown.
+   * ClosedError if the client was closed before the callback was done. A lock that could not be released in time is no
+   * error: it runs out.
    */
   async request<T>(name: string, callback: Callback<Lock, T>): Promise<T>;
   async request<T>(name: string, options: LockOptions & { ifAvailable?: false }, callback: Callback<Lock, T>): Promise<T>;
@@ -72,7 +81,7 @@ export class Holdfast implements AsyncDisposable {
     if (handle === null) return callback(null);
     let work: { value: T } | { error: unknown };
     try {
-      work = { value: await callback(handle.lock) };
+      work = { value: await callback(this.#lock(handle)) };
     } catch (error) {
       work = { error };
     }
@@ -80,7 +89,7 @@ export class Holdfast implements AsyncDisposable {
     const loss = await handle.release().then(() => undefined, lossOf);
     if ("error" in work) throw loss === undefined || work.error === loss ? work.error : withCause(loss, work.error);
     if (loss !== undefined) throw loss;
-    if (isClosed) throw new ClosedError({ operation: "request", resource: handle.terms.name });
+    if (isClosed) throw new ClosedError({ operation: "request", resource: handle.name });
     return work.value;
   }
 
@@ -95,7 +104,7 @@ export class Holdfast implements AsyncDisposable {
 
   /**
    * Returns the locks that are held and the requests that wait for them, of all names whose key the pattern selects:
-   * `"orders.*"`, `"orders.>"`; by default all. Each page of up to 1 000 locks is as of when it was asked for. The caller
+   * `"orders.*"`, `"orders.>"`; by default all. Each page of up to 1 000 locks is as of its own request. The caller
    * chooses the pattern so that the result fits into memory.
    *
    * @throws InvalidError, UnavailableError, OverloadedError, ClosedError.
@@ -105,12 +114,13 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Returns the changes of all locks whose key the pattern selects, from now on: each once, and those of one lock in their
-   * order. Changes of the time in which the connection, or that of its NATS server, is interrupted are missed. Ephemeral
-   * locks tell no changes. Up to 8 192 events wait for the loop. Leaving the loop ends the watch.
+   * Returns the changes of all locks whose key the pattern selects, from now on: each once, and those of one lock in
+   * their order. Changes of the time in which the connection, or that of its NATS server, is interrupted are missed.
+   * Changes of ephemeral locks are not published. Up to 8 192 events wait for the loop. Leaving the loop ends the
+   * watch.
    *
-   * The iteration rejects with the reason of the signal; OverloadedError if the loop is too slow; UnavailableError if the
-   * user may not subscribe or the connection is closed; ClosedError.
+   * The iteration rejects with the reason of the signal; OverloadedError if the loop is too slow; UnavailableError if
+   * the user may not subscribe or the connection is closed; ClosedError.
    *
    * @throws InvalidError if the pattern is none, and as the iteration does.
    */
@@ -120,8 +130,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Releases all locks, ends the calls that wait with a ClosedError, and waits for what is done in the background, all no
-   * longer than the timeout of the client. The connection stays open.
+   * Releases all locks, ends the calls that wait with a ClosedError, and waits for what is done in the background, all
+   * no longer than the timeout of the client. The connection stays open.
    *
    * @throws UnknownOutcomeError if something could not be released in time. It runs out, and the client is closed.
    */
@@ -136,21 +146,28 @@ export class Holdfast implements AsyncDisposable {
   }
 
   async #acquire(name: string, options: LockOptions): Promise<Handle> {
-    const terms = termsOf(name, options, this.#core.settings);
-    return new Acquisition(this.#core, terms, options.signal).run();
+    const wanted = requestOf(name, options, this.#core.settings);
+    return new Acquisition(this.#core, this.#sessions, this.#ends, wanted, options.signal).run();
+  }
+
+  /** Returns the lock of a handle that was acquired. */
+  #lock(handle: Handle): Lock {
+    const lock = new Lock(handle);
+    handle.onJeopardy = (error) => this.#onJeopardy?.(lock, error);
+    return lock;
   }
 
   async #close(): Promise<void> {
-    const { alarms, background, clock, handles, hints, sender, sessions, settings } = this.#core;
+    const { alarms, clock, held, sender, settings } = this.#core;
     sender.beginClose();
-    const done = releaseAll([...handles]).then(async (failure) => {
-      await background.idle();
+    const done = releaseAll([...held]).then(async (failure) => {
+      await this.#core.idle();
       return failure;
     });
     const late = alarms.wait(clock.now() + settings.timeout).then(() => ({ cause: undefined }));
     const failure = await Promise.race([done, late]);
-    sessions.close();
-    hints.close();
+    this.#sessions.close();
+    this.#ends.close();
     sender.close();
     alarms.close();
     if (failure === undefined) return;
@@ -159,7 +176,7 @@ export class Holdfast implements AsyncDisposable {
 }
 
 /**
- * Returns a client on a connection. It needs no more than the connection: what the service offers is asked for at once, and
+ * Returns a client on a connection. It needs no more than the connection: it asks at once what the service offers, and
  * calls wait for the answer for a moment.
  *
  * @throws InvalidError if an option breaks a rule.
@@ -169,15 +186,15 @@ export function holdfast(nc: NatsConnection, options: Options = {}): Holdfast {
     const detail = "the connection must be one of NATS, as of `await connectWith(connect, { servers })`; was an await forgotten?";
     throw new InvalidError({ operation: "open", detail });
   }
-  return new Holdfast(new Core(nc, settingsOf(options)));
+  return new Holdfast(nc, options);
 }
 
 /** Releases leases, so many at a time that none waits long for its answer. Returns a failure, if there is one. */
-async function releaseAll(handles: Handle[]): Promise<{ cause: unknown } | undefined> {
+async function releaseAll(held: Held[]): Promise<{ cause: unknown } | undefined> {
   let failure: { cause: unknown } | undefined;
   const releaseSome = async (): Promise<void> => {
-    for (let handle = handles.pop(); handle !== undefined; handle = handles.pop()) {
-      await handle.close().catch((cause: unknown) => {
+    for (let lease = held.pop(); lease !== undefined; lease = held.pop()) {
+      await lease.close().catch((cause: unknown) => {
         if (lossOf(cause) === undefined) failure ??= { cause };
       });
     }

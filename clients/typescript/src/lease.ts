@@ -1,7 +1,7 @@
 /** Exclusive: one holder. Shared: several holders at a time. */
 export type LockMode = "exclusive" | "shared";
 
-/** A lock that is held, as the service tells it. */
+/** A lock that is held, as the service shows it. */
 export interface LockInfo {
   /** The name of the lock. */
   readonly name: string;
@@ -17,7 +17,7 @@ export interface LockInfo {
   readonly slots: readonly number[];
   /** The length of the lease in milliseconds. */
   readonly ttl: number;
-  /** How much of it was left when the service answered, in milliseconds; 0: the service did not tell. */
+  /** How much of it was left when the service answered, in milliseconds; 0: the service did not say. */
   readonly remaining: number;
   /** When it was granted by the clock of the service, which is for people. */
   readonly acquiredAt: Date;
@@ -66,4 +66,26 @@ export interface HeldBack {
   readonly token: bigint;
   /** How long at most, in milliseconds; 0: until the loss is confirmed. */
   readonly left: number;
+}
+
+/** What happened to a lease. */
+export type LockEventKind = "ACQUIRED" | "EXTENDED" | "RELEASED" | "EXPIRED" | "BROKEN" | "CONFIRMED" | "UPDATED";
+
+/** A change of one lease. */
+export interface LockEvent {
+  /** Unique among all events of a deployment. */
+  readonly id: string;
+  readonly kind: LockEventKind;
+  /** The name of the lock. */
+  readonly name: string;
+  readonly owner: string;
+  readonly token: bigint;
+  /** The lease after the change; at its end, as it was. */
+  readonly lock: LockInfo;
+  /** When the change was committed, by the clock of the service. */
+  readonly at: Date;
+  /** Why, where it is known: of a break, and of an end that the owner did not ask for; else empty. */
+  readonly reason: string;
+  /** The lost lease holds the lock back: it is not free yet. */
+  readonly heldBack: boolean;
 }
