@@ -39,8 +39,11 @@ func nameOf(e *pflag.NotExistError) string {
 	return display.Name("--" + e.GetSpecifiedName())
 }
 
-// wayOut suggests the flag that resembles an unknown one, or the help.
+// wayOut suggests what replaces a removed flag, the flag that resembles an unknown one, or the help.
 func wayOut(cmd *cobra.Command, name string) string {
+	if instead, is := Removed(name); is {
+		return " any more; " + instead
+	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if near, ok := Nearest(name, names); ok {
@@ -111,10 +114,10 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 
 // QuotedList returns the first arguments, quoted.
 func QuotedList(args []string) string {
-	const most = 5
-	quoted := make([]string, 0, most+1)
+	const maxQuoted = 5
+	quoted := make([]string, 0, maxQuoted+1)
 	for i, a := range args {
-		if i == most {
+		if i == maxQuoted {
 			quoted = append(quoted, "...")
 			break
 		}

@@ -131,7 +131,7 @@ func (c *Flags) orContext() string {
 	return ""
 }
 
-// Notice tells a user at a terminal that the command still tries. Other outputs get no notice.
+// Notice writes to a terminal that the command still tries. Other outputs get no notice.
 func (c *Flags) Notice(format string, args ...any) {
 	if c.Notices != nil && display.SizeOf(c.Notices) != (display.Size{}) {
 		_, _ = fmt.Fprintf(c.Notices, "holdfast: %s; trying for %s\n", fmt.Sprintf(format, args...), display.Duration(c.Timeout.Duration))

@@ -138,8 +138,9 @@ func (c *Flags) useContext(s *settings.Settings) error {
 		c.server = cmp.Or(n.URL, c.server)
 	}
 	if !s.Has("creds") && !s.Has("nkey") && !s.Has("user") {
-		c.creds, c.nkey = fromHome(n.Creds), fromHome(n.NKey)
-		c.user, c.password = cmp.Or(n.User, n.Token), n.Password
+		c.login = Login{
+			Creds: fromHome(n.Creds), NKey: fromHome(n.NKey), User: cmp.Or(n.User, n.Token), Password: n.Password,
+		}
 		c.userJWT, c.userSeed = n.UserJWT, n.UserSeed
 	}
 	if !s.Has("tls-cert") {
@@ -151,7 +152,7 @@ func (c *Flags) useContext(s *settings.Settings) error {
 	c.tlsFirst = c.tlsFirst || n.TLSFirst && !s.Has("tls-first")
 	c.inboxPrefix, c.socksProxy = cmp.Or(c.inboxPrefix, n.InboxPrefix), cmp.Or(c.socksProxy, n.SocksProxy)
 	where := "the context " + display.Name(c.context)
-	for _, path := range []string{c.creds, c.nkey, c.tlsCert, c.tlsKey, c.tlsCA} {
+	for _, path := range []string{c.login.Creds, c.login.NKey, c.tlsCert, c.tlsKey, c.tlsCA} {
 		if err := settings.CheckFile(where, path); err != nil {
 			return err
 		}

@@ -86,6 +86,9 @@ func CheckVariables(cmd *cobra.Command, environ []string) error {
 		if cmd.Flags().Lookup(flag) != nil {
 			return exit.Usagef("%s has no effect: --%s is given on the command line only; unset the variable", display.Name(name), flag)
 		}
+		if instead, is := cli.Removed(flag); is {
+			return exit.Usagef("%s has no effect any more; %s", display.Name(name), instead)
+		}
 		if slices.Contains(flags, flag) {
 			continue
 		}
@@ -113,7 +116,11 @@ func knownVariables(root *cobra.Command) (known []string) {
 	for _, name := range results {
 		add(name)
 	}
-	visitFlags(root, func(f *pflag.Flag) { add(Env(f)) })
+	visitFlags(root, func(f *pflag.Flag) {
+		for _, variable := range f.Annotations[envAnnotation] {
+			add(variable)
+		}
+	})
 	slices.Sort(known)
 	return slices.Compact(known)
 }
