@@ -36,8 +36,8 @@ func (d *deployment) add(f *pflag.FlagSet) {
 		"`NUMBER` of shards, fixed when the deployment is created (default %d, for a node without cluster %d)",
 		jetstream.DefaultShards, jetstream.DefaultShardsAlone))
 	f.IntVar(&d.replicas, "replicas", 0, "minimum `NUMBER` of NATS servers that store each shard (default 1)")
-	f.Var(&d.identity, "identity", "who the owners of leases are, as NATS has verified it, `WHO`: "+d.identity.List())
-	f.Var(&d.retention, "events-retention", "retain events in a stream for this time; 0: no stream (default 0)")
+	f.Var(&d.identity, "identity", "`WHO` the owners of leases are, as NATS verifies it: "+d.identity.List())
+	f.Var(&d.retention, "events-retention", "retain events in a stream for this time; 0: no stream")
 }
 
 func (d *deployment) check(given *settings.Settings) error {

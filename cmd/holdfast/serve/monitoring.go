@@ -34,10 +34,10 @@ type monitoring struct {
 func (m *monitoring) add(f *pflag.FlagSet) {
 	m.page = cli.NewChoice(pageAuto, pageAuto, pageOff, pageRead, pageActions)
 	f.StringVar(&m.http, "http", defaultHTTP,
-		"address for the page, metrics and health, `HOST:PORT`; port 0 takes any free one, off turns HTTP off")
+		"`HOST:PORT` for the page, metrics and health; port 0 takes any free one, off turns HTTP off")
 	f.BoolVar(&m.insecure, "http-insecure", false, "accept connections of other hosts without TLS")
 	f.StringSliceVar(&m.tls, "http-tls", nil, "`CERT,KEY` for HTTPS: the files with the certificate and with its private key")
-	f.Var(&m.page, "http-page", "`MODE` of the web page: "+m.page.List()+
+	f.Var(&m.page, "http-page", "`MODE` of the page: "+m.page.List()+
 		", which permits to break leases; auto is read, and off where other hosts reach the address")
 	f.StringVar(&m.audit, "audit", "", "`FILE` to which what operators do is appended, in JSON")
 }

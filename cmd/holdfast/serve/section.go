@@ -35,12 +35,12 @@ func (s *serve) sections() []headed {
 	return []headed{
 		{"Embedded NATS", nil, &s.embedded},
 		{"External NATS", nil, &s.external},
-		{"TLS", tlsTopic, &s.tls},
-		{"Login to NATS", tlsTopic, &s.login},
+		{"TLS and login", tlsTopic, &s.tls},
+		{"TLS and login", tlsTopic, &s.login},
 		{"Deployment", nil, &s.deployment},
 		{"Deployment", nil, &s.tenants},
-		{"Limits", limitsTopic, &s.limits},
-		{"Memory", limitsTopic, &s.memory},
+		{"Limits and memory", limitsTopic, &s.limits},
+		{"Limits and memory", limitsTopic, &s.memory},
 		{"Monitoring", nil, &s.monitoring},
 		{cli.SectionOutput, nil, &s.logging},
 	}

@@ -52,18 +52,18 @@ func New(p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node, with an embedded or an external NATS server",
-		Long: `Runs a node. Without flags, a NATS server with JetStream runs in the same process,
-for programs on this host. With --cluster-listen and --routes that server is a
-member of a cluster, and --replicas 3 stores the locks on three members. The flags
-of TLS and --auth let other hosts in, with certificates and logins. --nats-config
-configures that server by a file of NATS instead. --server uses an existing NATS
-server.
+		Long: `Runs a node. Without flags, a NATS server with JetStream runs in the same
+process, for programs on this host. With --cluster-listen and --routes that
+server is a member of a cluster, and --replicas 3 stores the locks on three
+members. The flags of TLS and --auth let other hosts in, with certificates and
+logins. --nats-config configures that server by a file of NATS instead. --server
+uses an existing NATS server.
 
-On SIGHUP a node reads certificates, logins, tenants, the NATS configuration and the
-audit file again. Leases and connections stay.
+On SIGHUP a node reads certificates, logins, tenants, the NATS configuration and
+the audit file again. Leases and connections stay.
 
-Every flag is also an environment variable, --min-ttl HOLDFAST_MIN_TTL, and a key
-of the configuration file, min-ttl; see: holdfast help configuration.`,
+Every flag is also an environment variable, --min-ttl HOLDFAST_MIN_TTL, and a
+key of the configuration file, min-ttl; see: holdfast help configuration.`,
 		Example: `  holdfast serve
   holdfast serve --listen 127.0.0.1:4333 --data /var/lib/holdfast
   holdfast serve --name n1 --listen 127.0.0.1:4222 --data ./data/n1 --replicas 3 \

@@ -72,14 +72,14 @@ func (c *Flags) AddTo(cmd *cobra.Command) {
 }
 
 // topic is the help topic that shows the flags.
-var topic = &cli.Topic{Name: "connection", Summary: "login, TLS, --context, --timeout, --prefix and others"}
+var topic = &cli.Topic{Name: "connection", Summary: "login, TLS, --context, --timeout, --prefix"}
 
 // NewTopic returns the topic.
 func NewTopic() *cobra.Command {
 	cmd := &cobra.Command{}
 	new(Flags).AddTo(cmd)
-	return topic.Command(cmd, "Flags with which a command connects to NATS", `The flags with which each command but serve connects to NATS. They have the names and
-the variables of the nats command line.`)
+	return topic.Command(cmd, "Flags with which a command connects to NATS", `The flags with which each command but serve connects to NATS. They have the
+names and the variables of the nats command line.`)
 }
 
 // oneSpelling accepts the spelling of the nats command line, which earlier versions had. Help does not show it.
