@@ -6,13 +6,11 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/actors/node"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
@@ -102,9 +100,15 @@ func (t *tenants) tenant(name string, given map[string]any) (node.TenantLimits, 
 	l.maxRate.Value = min(l.maxRate.Value, node.DefaultTenantRate)
 	flags := pflag.NewFlagSet("tenant", pflag.ContinueOnError)
 	l.addOfTenant(flags)
+	var known []string
+	flags.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	for _, key := range slices.Sorted(maps.Keys(given)) {
-		if err := setLimit(flags, name, key, given[key]); err != nil {
-			return node.TenantLimits{}, err
+		f, err := settings.Find(flags, key, "limit", known)
+		if err == nil {
+			err = settings.Assign(f, given[key], key)
+		}
+		if err != nil {
+			return node.TenantLimits{}, fmt.Errorf("%s: %w", display.Name(name), err)
 		}
 	}
 	if l.minTTL.Duration > l.maxTTL.Duration {
@@ -116,28 +120,6 @@ func (t *tenants) tenant(name string, given map[string]any) (node.TenantLimits, 
 	return node.TenantLimits{
 		Held: int64(l.maxHeld.Value), Waiting: int64(l.maxWaiting.Value), Rate: l.maxRate.Value, Limits: limits,
 	}, nil
-}
-
-// setLimit sets one key of a tenant.
-func setLimit(flags *pflag.FlagSet, tenant, key string, value any) error {
-	where := display.Name(tenant) + ": "
-	flag := flags.Lookup(key)
-	if flag == nil {
-		var known []string
-		flags.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-		if near, ok := cli.Nearest(key, known); ok {
-			return fmt.Errorf("%sunknown limit %q; did you mean %q?", where, key, near)
-		}
-		return fmt.Errorf("%sunknown limit %q; the limits are: %s", where, key, strings.Join(known, ", "))
-	}
-	text, ok := settings.Scalar(value)
-	if !ok {
-		return fmt.Errorf("%s%s: one value, not a list, a table or nothing", where, key)
-	}
-	if err := flag.Value.Set(text); err != nil {
-		return fmt.Errorf("%s%w", where, cli.BadValue(key, text, err))
-	}
-	return nil
 }
 
 // reload has the file read again.

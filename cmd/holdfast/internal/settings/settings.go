@@ -108,36 +108,52 @@ func (s *Settings) readFile() (file configFile, err error) {
 	if err := ReadFile(path, maxConfigFile, &values); err != nil {
 		return file, exit.Usagef("%s: %w", where, err)
 	}
-	file = configFile{name: display.Name(filepath.Base(path)), entries: make(map[string]entry)}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		name, err := s.flagOf(key)
-		if err != nil {
-			return file, exit.Usagef("%s: %w", file.name, err)
-		}
-		file.entries[name] = entry{key, values[key]}
-	}
-	return file, nil
-}
-
-// flagOf returns the flag that a key of the file sets. Another key is an error: an ignored misspelling would be hard to find.
-func (s *Settings) flagOf(key string) (string, error) {
 	var known []string // the flags with a variable, except the one of the file
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		if Env(f) != "" && f.Name != ConfigFlag {
 			known = append(known, f.Name)
 		}
 	})
+	file = configFile{name: display.Name(filepath.Base(path)), entries: make(map[string]entry)}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		f, err := Find(s.flags, strings.ToLower(key), "setting", known)
+		if err != nil {
+			return file, exit.Usagef("%s: %w", file.name, err)
+		}
+		file.entries[f.Name] = entry{key, values[key]}
+	}
+	return file, nil
+}
+
+// Find returns the flag that a key of a file sets. A key that is none of the known flags is an error: an ignored misspelling
+// would be hard to find. what says what the keys are.
+func Find(flags *pflag.FlagSet, key, what string, known []string) (*pflag.Flag, error) {
 	slices.Sort(known)
-	if f := s.flags.Lookup(strings.ToLower(key)); f != nil && slices.Contains(known, f.Name) {
-		return f.Name, nil
+	if f := flags.Lookup(key); f != nil && slices.Contains(known, f.Name) {
+		return f, nil
 	}
 	if instead, is := cli.Removed(key); is {
-		return "", fmt.Errorf("there is no setting %q any more; %s", key, instead)
+		return nil, fmt.Errorf("there is no %s %q any more; %s", what, key, instead)
 	}
 	if near, ok := cli.Nearest(key, known); ok {
-		return "", fmt.Errorf("unknown setting %q; did you mean %q?", key, near)
+		return nil, fmt.Errorf("unknown %s %q; did you mean %q?", what, key, near)
 	}
-	return "", fmt.Errorf("unknown setting %q; the settings are: %s", key, strings.Join(known, ", "))
+	return nil, fmt.Errorf("unknown %s %q; the %ss are: %s", what, key, what, strings.Join(known, ", "))
+}
+
+// Assign sets a flag to a value of a file. where names the value in an error.
+func Assign(f *pflag.Flag, value any, where string) error {
+	text, ok := scalar(value)
+	if list, isList := value.([]any); isList && f.Value.Type() == "stringSlice" {
+		text, ok = commaSeparated(list)
+	}
+	if !ok {
+		return exit.Usagef("%s: one value, not a list, a table or nothing", where)
+	}
+	if err := f.Value.Set(text); err != nil {
+		return cli.BadValue(where, text, err)
+	}
+	return nil
 }
 
 // fill sets one flag.
@@ -150,30 +166,21 @@ func (s *Settings) fill(f *pflag.Flag, file configFile) error {
 		}
 		return nil
 	}
+	var value any
 	text, where := fromEnv(f)
-	if e := file.entries[f.Name]; text == "" && e.value != nil && e.value != "" {
-		where = e.key + " in " + file.name
-		var ok bool
-		text, ok = Scalar(e.value)
-		if list, isList := e.value.([]any); isList && f.Value.Type() == "stringSlice" {
-			text, ok = commaSeparated(list)
-		}
-		if !ok {
-			return exit.Usagef("%s: one value, not a list or a table", where)
-		}
-	}
-	if where == "" {
+	if e := file.entries[f.Name]; text != "" {
+		value = text
+	} else if value = e.value; value == nil || value == "" {
 		return nil
-	}
-	if err := f.Value.Set(text); err != nil {
-		return cli.BadValue(where, text, err)
+	} else {
+		where = e.key + " in " + file.name
 	}
 	s.Given[f.Name] = where
-	return nil
+	return Assign(f, value, where)
 }
 
-// Scalar returns a value of a file in the form of the command line. It is not ok for a list, a table or nothing.
-func Scalar(value any) (string, bool) {
+// scalar returns a value of a file in the form of the command line. It is not ok for a list, a table or nothing.
+func scalar(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
 		return v, true
@@ -187,7 +194,7 @@ func Scalar(value any) (string, bool) {
 func commaSeparated(list []any) (string, bool) {
 	var words []string
 	for _, value := range list {
-		word, ok := Scalar(value)
+		word, ok := scalar(value)
 		if !ok {
 			return "", false
 		}
