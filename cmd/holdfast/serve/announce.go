@@ -24,7 +24,8 @@ func (s *serve) announce(w io.Writer, r *server.Server, m *monitor) error {
 	}
 	if s.logging.isJSON() {
 		record := slog.NewRecord(time.Now(), slog.LevelInfo, "Holdfast is ready", 0)
-		record.Add("nats", url, "node", s.deployment.name, "shards", r.Deployment().Shards(), "data", data, "prefix", s.deployment.prefix)
+		record.Add("nats", url, "node", s.deployment.name, "shards", r.Deployment().Shards(),
+			"data", data, "prefix", s.deployment.prefix)
 		if m.web != nil {
 			record.Add("http", m.web.URL())
 		}

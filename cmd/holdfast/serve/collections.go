@@ -27,7 +27,8 @@ func watchMemory(crowded *atomic.Bool) {
 const heapRoom = 128 << 20
 
 // spaceCollections lets the garbage collector run when the heap has grown by [heapRoom] or has doubled, whichever is
-// later. It adapts after each collection, unless what fits then is close to the present percentage. GOGC takes precedence.
+// later. It adapts after each collection, unless what fits then is close to the present percentage. GOGC takes
+// precedence.
 func spaceCollections() {
 	if os.Getenv("GOGC") != "" {
 		return

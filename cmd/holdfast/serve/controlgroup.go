@@ -10,7 +10,8 @@ import (
 )
 
 // groupLimit returns the lowest limit of memory in bytes of the control groups of this process and those around them,
-// [math.MaxInt64] without one. In a container the paths may be those of the host; the top of the tree is the container then.
+// [math.MaxInt64] without one. In a container the paths may be those of the host; the top of the tree is the container
+// then.
 func groupLimit(root fs.FS) int64 {
 	lowest := int64(math.MaxInt64)
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup") // other systems have none

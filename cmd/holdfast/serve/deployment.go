@@ -31,7 +31,8 @@ func (d *deployment) add(f *pflag.FlagSet) {
 	d.retention = cli.NewDuration(0, 0, 10*365*24*time.Hour)
 	d.identity = cli.NewChoice(identity.None.String(), identity.Modes()...)
 	f.StringVar(&d.name, "name", cli.HostName(), "`NAME` of this node: unique, and the same after a restart")
-	f.StringVar(&d.prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
+	f.StringVar(&d.prefix, "prefix", string(messages.DefaultPrefix),
+		"`NAME` with which the deployment's subjects begin")
 	f.Uint32Var(&d.shards, "shards", 0, fmt.Sprintf(
 		"`NUMBER` of shards, fixed when the deployment is created (default %d, for a node without cluster %d)",
 		jetstream.DefaultShards, jetstream.DefaultShardsAlone))
@@ -56,7 +57,8 @@ func (d *deployment) check(given *settings.Settings) error {
 		return exit.Usagef("%s %s needs --server, --nats-config or --auth: without a login NATS verifies no client",
 			given.Given["identity"], d.identity.Word)
 	case d.retention.Duration != 0 && d.retention.Duration < time.Second:
-		return exit.Usagef("%s: 0, or at least 1s, got %s", given.Given["events-retention"], display.Duration(d.retention.Duration))
+		return exit.Usagef("%s: 0, or at least 1s, got %s",
+			given.Given["events-retention"], display.Duration(d.retention.Duration))
 	}
 	return nil
 }

@@ -19,17 +19,24 @@ type embeddedNATS struct{ config embedded.Config }
 func (e *embeddedNATS) add(f *pflag.FlagSet) {
 	f.StringVar(&e.config.Listen, "listen", "127.0.0.1:4222", "`HOST:PORT` for clients; port 0 takes any free one")
 	f.StringVar(&e.config.DataDir, "data", "./data", "data directory `DIR`; created if it is missing")
-	f.StringVar(&e.config.AuthFile, "auth", "", "`FILE` with the logins of clients, in the syntax of a NATS configuration")
-	f.StringVar(&e.config.ConfigFile, "nats-config", "", "NATS configuration `FILE`, instead of --listen, --data, --auth and TLS")
+	f.StringVar(&e.config.AuthFile, "auth", "",
+		"`FILE` with the logins of clients, in the syntax of a NATS configuration")
+	f.StringVar(&e.config.ConfigFile, "nats-config", "",
+		"NATS configuration `FILE`, instead of --listen, --data, --auth and TLS")
 	f.StringVar(&e.config.ClusterListen, "cluster-listen", "", "`HOST:PORT` for the other members of the cluster")
-	f.StringSliceVar(&e.config.Routes, "routes", nil, "`LIST` of every member's --cluster-listen, with commas; the same on all")
-	f.BoolVar(&e.config.AllowRemote, "allow-remote", false, "accept connections of other hosts although no login is required")
-	f.BoolVar(&e.config.UnsafeSync, "unsafe-sync", false, "do not sync every write: faster, but a power failure loses locks")
+	f.StringSliceVar(&e.config.Routes, "routes", nil,
+		"`LIST` of every member's --cluster-listen, with commas; the same on all")
+	f.BoolVar(&e.config.AllowRemote, "allow-remote", false,
+		"accept connections of other hosts although no login is required")
+	f.BoolVar(&e.config.UnsafeSync, "unsafe-sync", false,
+		"do not sync every write: faster, but a power failure loses locks")
 	_ = cobra.MarkFlagDirname(f, "data") // the flag exists
 }
 
 func (e *embeddedNATS) check(given *settings.Settings) error {
-	byFlags := []string{"listen", "data", "auth", "cluster-listen", "routes", "allow-remote", "tls-verify", "cluster-tls"}
+	byFlags := []string{
+		"listen", "data", "auth", "cluster-listen", "routes", "allow-remote", "tls-verify", "cluster-tls",
+	}
 	return cmp.Or(
 		given.Exclude(serverFlag, append([]string{"nats-config", "unsafe-sync"}, byFlags...),
 			"one is for an external NATS, the other for the embedded one"),

@@ -15,8 +15,8 @@ const (
 	othersWrite fs.FileMode = 0o002
 )
 
-// warnOfExposed logs a warning for each file of the node that other users of this host can use: who writes to the data can
-// change locks, and who reads a login can be the node.
+// warnOfExposed logs a warning for each file of the node that other users of this host can use: who writes to the data
+// can change locks, and who reads a login can be the node.
 func (s *serve) warnOfExposed(cfg *server.Config) {
 	if runtime.GOOS == "windows" { // it has no such permissions
 		return

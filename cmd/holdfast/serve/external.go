@@ -21,7 +21,8 @@ type externalNATS struct{ config natsconn.Config }
 func (e *externalNATS) add(f *pflag.FlagSet) {
 	f.StringVar(&e.config.URL, serverFlag, "", "`URL` of NATS; several are separated by commas")
 	f.BoolVar(&e.config.First, "tls-first", false, "begin with TLS, for a server with handshake_first")
-	f.StringVar(&e.config.Inbox, "inbox-prefix", "", "`SUBJECT` with which the subjects of answers to this node begin (default _INBOX)")
+	f.StringVar(&e.config.Inbox, "inbox-prefix", "",
+		"`SUBJECT` with which the subjects of answers to this node begin (default _INBOX)")
 }
 
 func (e *externalNATS) check(given *settings.Settings) error {

@@ -15,11 +15,12 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// million is the unit of the upper bounds. They exceed what a node can do by far, and catch mistakes such as an extra zero.
+// million is the unit of the upper bounds. They exceed what a node can do by far, and catch mistakes such as an extra
+// zero.
 const million = 1_000_000
 
-// The defaults of --max-connections, which is that of NATS, and of --max-subscriptions, which NATS does not bound. The node
-// itself has some dozens of subscriptions for each shard.
+// The defaults of --max-connections, which is that of NATS, and of --max-subscriptions, which NATS does not bound. The
+// node itself has some dozens of subscriptions for each shard.
 const (
 	defaultConnections   = 64 << 10
 	defaultSubscriptions = 100_000
@@ -33,7 +34,8 @@ type limits struct {
 }
 
 func (l *limits) add(f *pflag.FlagSet) {
-	minTTL, maxTTL, maxDelay := cli.Millis(messages.MinTTLMillis), cli.Millis(messages.MaxTTLMillis), cli.Millis(messages.MaxDelayMillis)
+	minTTL, maxTTL := cli.Millis(messages.MinTTLMillis), cli.Millis(messages.MaxTTLMillis)
+	maxDelay := cli.Millis(messages.MaxDelayMillis)
 	l.minTTL, l.maxTTL = cli.NewDuration(minTTL, minTTL, maxTTL), cli.NewDuration(maxTTL, minTTL, maxTTL)
 	l.maxDelay = cli.NewDuration(maxDelay, 0, maxDelay)
 	capacity := node.DefaultCapacity()
@@ -61,7 +63,8 @@ func (l *limits) addOfTenant(f *pflag.FlagSet) {
 
 func (l *limits) check(given *settings.Settings) error {
 	if l.minTTL.Duration > l.maxTTL.Duration {
-		return exit.Usagef("--min-ttl %s is longer than --max-ttl %s", display.Duration(l.minTTL.Duration), display.Duration(l.maxTTL.Duration))
+		return exit.Usagef("--min-ttl %s is longer than --max-ttl %s",
+			display.Duration(l.minTTL.Duration), display.Duration(l.maxTTL.Duration))
 	}
 	bounds := []string{"max-connections", "max-subscriptions"}
 	return cmp.Or(
@@ -72,8 +75,10 @@ func (l *limits) check(given *settings.Settings) error {
 
 func (l *limits) apply(cfg *server.Config) error {
 	cfg.Limits = messages.DefaultLimits()
-	cfg.Limits.MinTtlMs, cfg.Limits.MaxTtlMs, cfg.Limits.MaxDelayMs = l.minTTL.Millis(), l.maxTTL.Millis(), l.maxDelay.Millis()
-	cfg.Capacity.Held, cfg.Capacity.Waiting, cfg.Capacity.Rate = int64(l.maxHeld.Value), int64(l.maxWaiting.Value), l.maxRate.Value
+	cfg.Limits.MinTtlMs, cfg.Limits.MaxTtlMs = l.minTTL.Millis(), l.maxTTL.Millis()
+	cfg.Limits.MaxDelayMs = l.maxDelay.Millis()
+	cfg.Capacity.Held, cfg.Capacity.Waiting = int64(l.maxHeld.Value), int64(l.maxWaiting.Value)
+	cfg.Capacity.Rate = l.maxRate.Value
 	cfg.Tuning.MaxWaiting = l.maxQueue.Value
 	if cfg.Embedded.ConfigFile == "" { // it has its own
 		cfg.Embedded.MaxConnections, cfg.Embedded.MaxSubscriptions = l.maxConnections.Value, l.maxSubscriptions.Value

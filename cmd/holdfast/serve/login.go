@@ -17,13 +17,15 @@ type login struct{ connect.Login }
 func (l *login) add(f *pflag.FlagSet) { l.Add(f) }
 
 func (l *login) check(given *settings.Settings) error {
-	if err := cmp.Or(l.Check(given), given.Together("a user and a password belong together", "user", "password")); err != nil {
+	err := cmp.Or(l.Check(given), given.Together("a user and a password belong together", "user", "password"))
+	if err != nil {
 		return err
 	}
 	if !requiresLogin(given) {
 		for _, flag := range []string{"creds", "nkey", "user"} {
 			if given.Has(flag) {
-				return exit.Usagef("%s needs --server, --nats-config or --auth: without them no login is required", given.Given[flag])
+				return exit.Usagef("%s needs --server, --nats-config or --auth: without them no login is required",
+					given.Given[flag])
 			}
 		}
 	}

@@ -40,7 +40,8 @@ type memory struct {
 func (m *memory) add(f *pflag.FlagSet) {
 	m.maxRemembered = cli.NewNumber(defaultRemembered, 1, 100*million)
 	m.history = cli.NewNumber(actors.DefaultTuning().History, 1, 10*million)
-	f.Var(&m.maxRemembered, "max-remembered", "free resources to remember in the whole deployment; the oldest are forgotten first")
+	f.Var(&m.maxRemembered, "max-remembered",
+		"free resources to remember in the whole deployment; the oldest are forgotten first")
 	f.Var(&m.history, "history", "commits to retain per shard for journal readers")
 }
 
@@ -52,8 +53,8 @@ func (m *memory) apply(cfg *server.Config) error {
 	return nil
 }
 
-// limitMemory sets a soft limit that matches the node's limits, so that the garbage collector keeps the process
-// below it. One node may own all shards, so what the deployment remembers counts in full. What fits into the control group
+// limitMemory sets a soft limit that matches the node's limits, so that the garbage collector keeps the process below
+// it. One node may own all shards, so what the deployment remembers counts in full. What fits into the control group
 // bounds the limit, and the limits that nobody has chosen. GOMEMLIMIT takes precedence.
 func (m *memory) limitMemory(l *limits, given *settings.Settings, group int64, log *slog.Logger) {
 	available, need := group/5*4, m.footprint(l) // the group pays for buffers of the kernel and pages of files, too

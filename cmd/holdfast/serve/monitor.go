@@ -30,8 +30,8 @@ type monitor struct {
 	audit   *auditFile  // nil if there is none
 }
 
-// start starts the monitor of a node that has yet to be started, and enters it into the configuration of the node. The files of
-// the monitor are read again as again says, which has to stop before the monitor.
+// start starts the monitor of a node that has yet to be started, and enters it into the configuration of the node. The
+// files of the monitor are read again as again says, which has to stop before the monitor.
 func (m *monitoring) start(cfg *server.Config, again *reload) (*monitor, error) {
 	running := &monitor{}
 	if m.audit != "" {
@@ -55,7 +55,8 @@ func (m *monitoring) start(cfg *server.Config, again *reload) (*monitor, error) 
 	mux.HandleFunc("GET /version", showVersion(cfg.Version))
 	if mode := m.pageMode(listen); mode != pageOff {
 		running.page = page.New(page.Config{
-			Prefix: cfg.Prefix, Name: cfg.Name, Actions: mode == pageActions, Totals: running.metrics.Totals, Log: cfg.Log,
+			Prefix: cfg.Prefix, Name: cfg.Name, Actions: mode == pageActions,
+			Totals: running.metrics.Totals, Log: cfg.Log,
 		})
 		running.page.Register(mux)
 	}

@@ -36,7 +36,8 @@ func (m *monitoring) add(f *pflag.FlagSet) {
 	f.StringVar(&m.http, "http", defaultHTTP,
 		"`HOST:PORT` for the page, metrics and health; port 0 takes any free one, off turns HTTP off")
 	f.BoolVar(&m.insecure, "http-insecure", false, "accept connections of other hosts without TLS")
-	f.StringSliceVar(&m.tls, "http-tls", nil, "`CERT,KEY` for HTTPS: the files with the certificate and with its private key")
+	f.StringSliceVar(&m.tls, "http-tls", nil,
+		"`CERT,KEY` for HTTPS: the files with the certificate and with its private key")
 	f.Var(&m.page, "http-page", "`MODE` of the page: "+m.page.List()+
 		", which permits to break leases; auto is read, and off where other hosts reach the address")
 	f.StringVar(&m.audit, "audit", "", "`FILE` to which what operators do is appended, in JSON")
@@ -47,13 +48,14 @@ func (m *monitoring) check(given *settings.Settings) error {
 	if m.http == httpOff {
 		for _, flag := range []string{"http-insecure", "http-tls", "http-page"} {
 			if given.Has(flag) {
-				return exit.Usagef("%s and %s exclude each other: without HTTP it has no effect", given.Given[flag], given.Given["http"])
+				return exit.Usagef("%s and %s exclude each other: without HTTP it has no effect",
+					given.Given[flag], given.Given["http"])
 			}
 		}
 	}
 	if m.page.Word == pageActions && m.tls == nil && !(web.Config{Listen: m.http}).IsLocal() {
-		return exit.Usagef("%s %s: an address that other hosts reach, here %s, requires TLS for it, because a web site could "+
-			"otherwise break leases through a name that leads to it; give --http-tls, or listen on 127.0.0.1",
+		return exit.Usagef("%s %s: an address that other hosts reach, here %s, requires TLS for it, because a web site "+
+			"could otherwise break leases through a name that leads to it; give --http-tls, or listen on 127.0.0.1",
 			given.Given["http-page"], pageActions, m.http)
 	}
 	return given.CheckFileList("http-tls", m.tls, "certificate", "key")
@@ -70,8 +72,8 @@ func (m *monitoring) web(cfg *server.Config) web.Config {
 	return w
 }
 
-// pageMode returns the mode of the page. It shows names of resources and owners and there is no login, so without a flag
-// it is for this host only.
+// pageMode returns the mode of the page. It shows names of resources and owners and there is no login, so without a
+// flag it is for this host only.
 func (m *monitoring) pageMode(cfg web.Config) string {
 	switch {
 	case m.page.Word != pageAuto:

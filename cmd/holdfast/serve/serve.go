@@ -1,5 +1,5 @@
-// Package serve is the command that runs a node. Its settings are sections: each has its flags, its rules, and the part of the
-// configuration that it fills.
+// Package serve is the command that runs a node. Its settings are sections: each has its flags, its rules, and the part
+// of the configuration that it fills.
 package serve
 
 import (
@@ -19,8 +19,8 @@ import (
 // Program is the program that a node belongs to.
 type Program struct {
 	Version string
-	// Trace lets a node that is about to start export its traces, and returns what ends that; nil: nodes export none. An error
-	// is one of the settings, and ends the start.
+	// Trace lets a node that is about to start export its traces, and returns what ends that; nil: nodes export none.
+	// An error is one of the settings, and ends the start.
 	Trace func(ctx context.Context, cfg *server.Config) (stop func(context.Context) error, err error)
 }
 

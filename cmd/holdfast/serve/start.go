@@ -112,8 +112,8 @@ func (s *serve) explain(err error) error {
 	case logins == "" || !errors.Is(err, natsconn.ErrConnect):
 		return err
 	case errors.Is(err, nats.ErrAuthorization):
-		return fmt.Errorf("%w: %s does not permit this user; give --creds, --nkey, or --user and --password of one that it permits",
-			natsconn.ErrConnect, logins)
+		return fmt.Errorf("%w: %s does not permit this user; "+
+			"give --creds, --nkey, or --user and --password of one that it permits", natsconn.ErrConnect, logins)
 	}
 	return fmt.Errorf("%w; if %s requires a login, give --creds, --nkey, or --user and --password", err, logins)
 }

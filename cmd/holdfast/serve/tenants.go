@@ -22,8 +22,8 @@ import (
 // maxTenantsFile bounds a tenants file in bytes.
 const maxTenantsFile = 1 << 20
 
-// tenants is the file with the accounts that have resources of their own. A limit that a tenant does not have is that of the
-// flag of the same name.
+// tenants is the file with the accounts that have resources of their own. A limit that a tenant does not have is that
+// of the flag of the same name.
 type tenants struct {
 	file       string
 	deployment *deployment
@@ -31,7 +31,8 @@ type tenants struct {
 }
 
 func (t *tenants) add(f *pflag.FlagSet) {
-	f.StringVar(&t.file, "tenants", "", "`FILE` with the accounts that have resources of their own, and their limits, in YAML or TOML")
+	f.StringVar(&t.file, "tenants", "",
+		"`FILE` with the accounts that have resources of their own, and their limits, in YAML or TOML")
 	_ = cobra.MarkFlagFilename(f, "tenants", settings.Extensions...) // the flag exists
 }
 

@@ -19,19 +19,24 @@ type tls struct {
 }
 
 func (t *tls) add(f *pflag.FlagSet) {
-	f.StringVar(&t.files.Cert, "tls-cert", "", "`FILE` with the certificate of the embedded NATS; with --server, of this client")
+	f.StringVar(&t.files.Cert, "tls-cert", "",
+		"`FILE` with the certificate of the embedded NATS; with --server, of this client")
 	f.StringVar(&t.files.Key, "tls-key", "", "`FILE` with its private key")
 	f.StringVar(&t.files.CA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
 	f.BoolVar(&t.files.Verify, "tls-verify", false, "require a certificate of --tls-ca from clients")
-	f.StringSliceVar(&t.cluster, "cluster-tls", nil, "`CERT,KEY,CA` for the other members: the files with the certificate, with its private key, and with the authority of members, which decides who can become one (default those above)")
+	f.StringSliceVar(&t.cluster, "cluster-tls", nil, "`CERT,KEY,CA` for the other members: the files with "+
+		"the certificate, its key, and the authority of members: what it signs can become one (default those above)")
 }
 
 func (t *tls) check(given *settings.Settings) error {
 	if given.Has("tls-verify") && !given.Has("tls-ca") {
-		return exit.Usagef("%s needs --tls-ca: the authority that signs the certificates of clients", given.Given["tls-verify"])
+		return exit.Usagef("%s needs --tls-ca: the authority that signs the certificates of clients",
+			given.Given["tls-verify"])
 	}
 	if !given.Has(serverFlag) {
-		if err := given.Require("tls-cert", []string{"tls-verify", "tls-ca"}, "the embedded NATS needs a certificate of its own for TLS"); err != nil {
+		err := given.Require("tls-cert", []string{"tls-verify", "tls-ca"},
+			"the embedded NATS needs a certificate of its own for TLS")
+		if err != nil {
 			return err
 		}
 	}

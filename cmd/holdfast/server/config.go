@@ -21,8 +21,8 @@ type Config struct {
 	Name    string
 	Version string
 
-	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log, Login and Stream are set by
-	// this package.
+	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log, Login and Stream
+	// are set by this package.
 	Embedded embedded.Config
 	// External connects to a NATS server outside of this process, and Embedded is unused then. Its Name and
 	// Log are set by this package. nil: NATS is embedded.
@@ -39,8 +39,8 @@ type Config struct {
 	// deployment, or 1.
 	Replicas int
 
-	// Identity says whose owners the node verifies. With an embedded NATS server and [identity.User], the server must have
-	// users that NATS verifies whatever a client claims: see [embedded.Config].
+	// Identity says whose owners the node verifies. With an embedded NATS server and [identity.User], the server must
+	// have users that NATS verifies whatever a client claims: see [embedded.Config].
 	Identity identity.Mode
 
 	// Tenants are the accounts with resources of their own. nil: there are none, and none can be set later.

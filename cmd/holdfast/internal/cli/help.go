@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 )
 
-// The annotations of a flag: its heading in help, the topic that shows it, and what the help of its command shows instead.
+// The annotations of a flag: its heading in help, the topic that shows it, and what the help of its command shows
+// instead.
 const (
 	sectionAnnotation = "holdfast_section"
 	topicAnnotation   = "holdfast_topic"
@@ -35,8 +36,8 @@ func AddFlags(cmd *cobra.Command, section string, define func(*pflag.FlagSet)) {
 	AddTopicFlags(cmd, section, nil, define)
 }
 
-// AddTopicFlags adds flags as [AddFlags] does. If there is a topic, the help of the command shows only those flags that are
-// named here, and where the others are.
+// AddTopicFlags adds flags as [AddFlags] does. If there is a topic, the help of the command shows only those flags that
+// are named here, and where the others are.
 func AddTopicFlags(cmd *cobra.Command, section string, topic *Topic, define func(*pflag.FlagSet), shown ...string) {
 	set := pflag.NewFlagSet(section, pflag.ContinueOnError)
 	set.SortFlags = false
@@ -124,8 +125,8 @@ type flagSection struct {
 	topic   string
 }
 
-// sectionsOf returns the sections of flags in the order of their definition, for the page of a topic; empty: for that of the
-// command.
+// sectionsOf returns the sections of flags in the order of their definition, for the page of a topic; empty: for that
+// of the command.
 func sectionsOf(all *pflag.FlagSet, page string) (sections []*flagSection) {
 	all.SortFlags = false
 	all.VisitAll(func(f *pflag.Flag) {
@@ -133,8 +134,9 @@ func sectionsOf(all *pflag.FlagSet, page string) (sections []*flagSection) {
 		i := slices.IndexFunc(sections, func(s *flagSection) bool { return s.title == title })
 		if i < 0 {
 			i = len(sections)
-			sections = append(sections, &flagSection{title: title, flags: pflag.NewFlagSet(title, pflag.ContinueOnError)})
-			sections[i].flags.SortFlags = false
+			flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
+			flags.SortFlags = false
+			sections = append(sections, &flagSection{title: title, flags: flags})
 		}
 		s, instead := sections[i], annotation(f, insteadAnnotation)
 		switch {

@@ -10,5 +10,6 @@ const MaxReplicas = 5
 
 // IsNodeName reports whether NATS accepts the name for a server.
 func IsNodeName(name string) bool {
-	return name != "" && len(name) <= peer.MaxNodeNameBytes && display.OneLine(name) == name && display.Name(name) == name
+	return name != "" && len(name) <= peer.MaxNodeNameBytes &&
+		display.OneLine(name) == name && display.Name(name) == name
 }

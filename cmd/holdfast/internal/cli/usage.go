@@ -27,7 +27,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &missing):
 		return exit.Usagef("--%s requires a value", missing.GetFlag().Name)
 	case errors.As(err, &unknown):
-		return exit.Usagef("%s has no flag %s%s", cmd.CommandPath(), nameOf(unknown), wayOut(cmd, unknown.GetSpecifiedName()))
+		return exit.Usagef("%s has no flag %s%s", cmd.CommandPath(), nameOf(unknown),
+			wayOut(cmd, unknown.GetSpecifiedName()))
 	}
 	return exit.Usagef("%w; see %s --help", err, cmd.CommandPath())
 }
@@ -94,7 +95,8 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return exit.Usagef("%s takes no arguments, got %s; see %s --help", cmd.CommandPath(), QuotedList(args), cmd.CommandPath())
+	return exit.Usagef("%s takes no arguments, got %s; see %s --help",
+		cmd.CommandPath(), QuotedList(args), cmd.CommandPath())
 }
 
 // KnownCommand refuses an unknown subcommand.

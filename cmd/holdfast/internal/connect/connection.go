@@ -54,11 +54,13 @@ func (c *Flags) AddTo(cmd *cobra.Command) {
 		f.StringVar(&c.tlsKey, "tls-key", "", "`FILE` with its private key")
 		f.StringVar(&c.tlsCA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
 		f.BoolVar(&c.tlsFirst, "tls-first", false, "begin with TLS, for a server with handshake_first")
-		f.StringVar(&c.inboxPrefix, "inbox-prefix", "", "`SUBJECT` with which the subjects of answers begin (default _INBOX)")
+		f.StringVar(&c.inboxPrefix, "inbox-prefix", "",
+			"`SUBJECT` with which the subjects of answers begin (default _INBOX)")
 		f.StringVar(&c.socksProxy, "socks-proxy", "", "`URL` of a SOCKS5 proxy to NATS: socks5://HOST:PORT")
 		f.StringVar(&c.context, "context", "", "`NAME` of a context of the nats command line, for what is not given")
 		f.Var(&c.Timeout, "timeout", "time to wait for an answer, in addition to --wait")
-		f.StringVar(&c.Prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
+		f.StringVar(&c.Prefix, "prefix", string(messages.DefaultPrefix),
+			"`NAME` with which the deployment's subjects begin")
 		for flag, variable := range natsVariables {
 			settings.SetEnv(f.Lookup(flag), variable)
 		}
@@ -78,7 +80,8 @@ var topic = &cli.Topic{Name: "connection", Summary: "login, TLS, --context, --ti
 func NewTopic() *cobra.Command {
 	cmd := &cobra.Command{}
 	new(Flags).AddTo(cmd)
-	return topic.Command(cmd, "Flags with which a command connects to NATS", `The flags with which each command but serve connects to NATS. They have the
+	return topic.Command(cmd, "Flags with which a command connects to NATS",
+		`The flags with which each command but serve connects to NATS. They have the
 names and the variables of the nats command line.`)
 }
 
@@ -179,10 +182,12 @@ func CheckInboxPrefix(where, prefix string) error {
 		return nil
 	}
 	if err := nats.CustomInboxPrefix(prefix)(&nats.Options{}); err != nil || strings.ContainsAny(prefix, " \t\r\n") {
-		return exit.Usagef("%s: a subject without spaces and wildcards, as in _INBOX_alice, got %s", where, display.Quote(prefix))
+		return exit.Usagef("%s: a subject without spaces and wildcards, as in _INBOX_alice, got %s",
+			where, display.Quote(prefix))
 	}
 	if strings.HasPrefix(prefix, "$") {
-		return exit.Usagef("%s: a subject that does not begin with $, because a node sends no answer there, got %s", where, display.Quote(prefix))
+		return exit.Usagef("%s: a subject that does not begin with $, because a node sends no answer there, got %s",
+			where, display.Quote(prefix))
 	}
 	return nil
 }

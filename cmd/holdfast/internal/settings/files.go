@@ -19,8 +19,8 @@ func (s *Settings) CheckFiles(flags ...string) error {
 	return nil
 }
 
-// CheckFileList refuses the files of a list that has not one file for each of the parts, or one that cannot be read. No file at all
-// is no list.
+// CheckFileList refuses the files of a list that has not one file for each of the parts, or one that cannot be read. No
+// file at all is no list.
 func (s *Settings) CheckFileList(flag string, files []string, parts ...string) error {
 	if len(files) != 0 && len(files) != len(parts) {
 		return exit.Usagef("%s: %d files, separated by commas: %s; got %d",

@@ -125,8 +125,8 @@ func (s *Settings) readFile() (file configFile, err error) {
 	return file, nil
 }
 
-// Find returns the flag that a key of a file sets. A key that is none of the known flags is an error: an ignored misspelling
-// would be hard to find. what says what the keys are.
+// Find returns the flag that a key of a file sets. A key that is none of the known flags is an error: an ignored
+// misspelling would be hard to find. what says what the keys are.
 func Find(flags *pflag.FlagSet, key, what string, known []string) (*pflag.Flag, error) {
 	slices.Sort(known)
 	if f := flags.Lookup(key); f != nil && slices.Contains(known, f.Name) {
