@@ -37,11 +37,13 @@ func (e *embeddedNATS) check(given *settings.Settings) error {
 	byFlags := []string{
 		"listen", "data", "auth", "cluster-listen", "routes", "allow-remote", "tls-verify", "cluster-tls",
 	}
+	bounds := []string{"max-connections", "max-subscriptions"}
 	return cmp.Or(
-		given.Exclude(serverFlag, append([]string{"nats-config", "unsafe-sync"}, byFlags...),
+		given.Exclude(serverFlag, slices.Concat([]string{"nats-config", "unsafe-sync"}, bounds, byFlags),
 			"one is for an external NATS, the other for the embedded one"),
 		given.Exclude("nats-config", append([]string{"tls-cert", "tls-key", "tls-ca"}, byFlags...),
 			"the NATS configuration sets the addresses, the data directory, TLS and the logins"),
+		given.Exclude("nats-config", bounds, "the NATS configuration has max_connections and max_subscriptions"),
 		given.Require("cluster-listen", []string{"routes"}, "the other members connect to this one too"),
 		given.Require("cluster-listen", []string{"cluster-tls"}, "it is for the members of a cluster"),
 		given.Require("routes", []string{"cluster-listen"}, "a member connects to the others"),

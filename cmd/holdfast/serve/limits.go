@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"cmp"
-
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/actors"
@@ -61,16 +59,12 @@ func (l *limits) addOfTenant(f *pflag.FlagSet) {
 	f.Var(&l.maxRate, "max-rate", "requests per second")
 }
 
-func (l *limits) check(given *settings.Settings) error {
+func (l *limits) check(*settings.Settings) error {
 	if l.minTTL.Duration > l.maxTTL.Duration {
 		return exit.Usagef("--min-ttl %s is longer than --max-ttl %s",
 			display.Duration(l.minTTL.Duration), display.Duration(l.maxTTL.Duration))
 	}
-	bounds := []string{"max-connections", "max-subscriptions"}
-	return cmp.Or(
-		given.Exclude(serverFlag, bounds, "they are for the embedded NATS"),
-		given.Exclude("nats-config", bounds, "the NATS configuration has max_connections and max_subscriptions"),
-	)
+	return nil
 }
 
 func (l *limits) apply(cfg *server.Config) error {

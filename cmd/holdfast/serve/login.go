@@ -17,10 +17,6 @@ type login struct{ connect.Login }
 func (l *login) add(f *pflag.FlagSet) { l.Add(f) }
 
 func (l *login) check(given *settings.Settings) error {
-	err := cmp.Or(l.Check(given), given.Together("a user and a password belong together", "user", "password"))
-	if err != nil {
-		return err
-	}
 	if !requiresLogin(given) {
 		for _, flag := range []string{"creds", "nkey", "user"} {
 			if given.Has(flag) {
@@ -29,7 +25,7 @@ func (l *login) check(given *settings.Settings) error {
 			}
 		}
 	}
-	return nil
+	return cmp.Or(given.Together("a user and a password belong together", "user", "password"), l.Check(given))
 }
 
 // requiresLogin reports whether NATS may require a login.
