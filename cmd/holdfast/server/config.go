@@ -39,7 +39,7 @@ type Config struct {
 	// deployment, or 1.
 	Replicas int
 
-	// Identity says whose owners the node verifies. With an embedded NATS server and [identity.User], the server must
+	// Identity selects whose owners the node verifies. With an embedded NATS server and [identity.User], the server must
 	// have users that NATS verifies whatever a client claims: see [embedded.Config].
 	Identity identity.Mode
 
@@ -56,16 +56,16 @@ type Config struct {
 
 	// Retention is how long the event stream keeps events. 0: there is no event stream.
 	Retention time.Duration
-	// Alone says that the deployment has no other node, now or later: the node owns every shard at once.
+	// Alone: the deployment has no other node, now or later: the node owns every shard at once.
 	Alone bool
 	// NoEvents turns the publishing of events off.
 	NoEvents bool
 
 	// StopTimeout bounds [Server.Stop]. 0: 10 s.
 	StopTimeout time.Duration
-	// Observer is told what the node does; nil: nothing is.
+	// Observer receives what the node does. nil: no observer.
 	Observer node.Observer
-	// Tracer is told of traced requests; nil: of none.
+	// Tracer receives the traced requests. nil: no traces.
 	Tracer node.Tracer
 	// Audit receives what operators did, and which nodes came and went; nil: Log does.
 	Audit *slog.Logger

@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream"
 )
 
-// syncsAgain is the time between two questions to an external NATS: its servers may be started again with other
+// syncsAgain is the time between two requests to an external NATS: its servers may be started again with other
 // settings.
 const syncsAgain = time.Minute
 
-// Synced reports whether NATS confirms a write only when it is on disk. An external NATS may not tell.
+// Synced reports whether NATS confirms a write only when it is on disk. It is not known of each external NATS.
 func (s *Server) Synced() (synced, known bool) {
 	if s.nats != nil {
 		return s.nats.Synced(), true
@@ -22,7 +22,7 @@ func (s *Server) Synced() (synced, known bool) {
 	return last != nil && *last, last != nil
 }
 
-// followSyncs asks an external NATS how it stores, and logs what has changed.
+// followSyncs requests from an external NATS how it stores, again and again, and logs each change.
 func (i *instance) followSyncs(ctx context.Context) {
 	again := time.NewTicker(syncsAgain)
 	defer again.Stop()
