@@ -46,7 +46,7 @@ func (d *deployment) check(given *settings.Settings) error {
 		return cli.BadValue(given.Given["prefix"], d.prefix, err)
 	}
 	switch {
-	case !cli.IsNodeName(d.name):
+	case !cli.IsServerName(d.name, peer.MaxNodeNameBytes):
 		return exit.Usagef("%s: 1 to %d printable characters without spaces, got %s",
 			cmp.Or(given.Given["name"], "--name (this host's)"), peer.MaxNodeNameBytes, display.Quote(d.name))
 	case given.Has("shards") && (d.shards < 1 || d.shards > jetstream.MaxShards):

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/archive"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // restoreCommand is the command that fills a deployment from a file.
@@ -121,7 +122,7 @@ func (r *restoreCommand) load(cmd *cobra.Command) error {
 		return exit.Usagef("--cluster-listen needs --data: it is for the directory of a node")
 	case s.Has("name") && r.clusterListen == "":
 		return exit.Usagef("--name needs --cluster-listen: only a member of a cluster has a name in its data")
-	case s.Has("name") && !cli.IsNodeName(r.name):
+	case s.Has("name") && !cli.IsServerName(r.name, peer.MaxNodeNameBytes):
 		return exit.Usagef("--name: printable characters without spaces, got %s", display.Quote(r.name))
 	case r.data != "" && r.replicas.Value > 1:
 		return exit.Usagef("--replicas %d needs as many servers, and --data is one: start the first member, add the others, "+
