@@ -80,33 +80,28 @@ func Variable(flag string) string {
 	return ownPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// configFile is what a configuration file sets, by the names of the flags.
-type configFile struct {
-	name    string
-	entries map[string]entry
-}
-
-// entry is a key of the file, as it is written there, and its value.
+// entry is a value of the configuration file, and where it is, in the words of an error.
 type entry struct {
-	key   string
 	value any
+	where string
 }
 
-func (s *Settings) readFile() (file configFile, err error) {
+// readFile returns what the configuration file sets, by the names of the flags.
+func (s *Settings) readFile() (map[string]entry, error) {
 	f := s.flags.Lookup(ConfigFlag)
 	if f == nil {
-		return file, nil
+		return nil, nil
 	}
 	path, where := f.Value.String(), "--"+ConfigFlag
 	if !f.Changed {
 		path, where = fromEnv(f)
 	}
 	if path == "" {
-		return file, nil
+		return nil, nil
 	}
 	var values map[string]any
 	if err := ReadFile(path, maxConfigFile, &values); err != nil {
-		return file, exit.Usagef("%s: %w", where, err)
+		return nil, exit.Usagef("%s: %w", where, err)
 	}
 	var known []string // the flags with a variable, except the one of the file
 	s.flags.VisitAll(func(f *pflag.Flag) {
@@ -114,15 +109,15 @@ func (s *Settings) readFile() (file configFile, err error) {
 			known = append(known, f.Name)
 		}
 	})
-	file = configFile{name: display.Name(filepath.Base(path)), entries: make(map[string]entry)}
+	name, entries := display.Name(filepath.Base(path)), make(map[string]entry)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		f, err := Find(s.flags, strings.ToLower(key), "setting", known)
 		if err != nil {
-			return file, exit.Usagef("%s: %w", file.name, err)
+			return nil, exit.Usagef("%s: %w", name, err)
 		}
-		file.entries[f.Name] = entry{key, values[key]}
+		entries[f.Name] = entry{values[key], key + " in " + name}
 	}
-	return file, nil
+	return entries, nil
 }
 
 // Find returns the flag that a key of a file sets. A key that is none of the known flags is an error: an ignored
@@ -157,7 +152,7 @@ func Assign(f *pflag.Flag, value any, where string) error {
 }
 
 // fill sets one flag.
-func (s *Settings) fill(f *pflag.Flag, file configFile) error {
+func (s *Settings) fill(f *pflag.Flag, file map[string]entry) error {
 	if f.Changed {
 		s.Given[f.Name] = "--" + f.Name
 		if f.Value.Type() == "string" && f.Value.String() == "" {
@@ -166,17 +161,15 @@ func (s *Settings) fill(f *pflag.Flag, file configFile) error {
 		}
 		return nil
 	}
-	var value any
-	text, where := fromEnv(f)
-	if e := file.entries[f.Name]; text != "" {
-		value = text
-	} else if value = e.value; value == nil || value == "" {
-		return nil
-	} else {
-		where = e.key + " in " + file.name
+	from := file[f.Name]
+	if text, variable := fromEnv(f); text != "" {
+		from = entry{text, variable}
 	}
-	s.Given[f.Name] = where
-	return Assign(f, value, where)
+	if from.value == nil || from.value == "" {
+		return nil
+	}
+	s.Given[f.Name] = from.where
+	return Assign(f, from.value, from.where)
 }
 
 // scalar returns a value of a file in the form of the command line. It is not ok for a list, a table or nothing.
