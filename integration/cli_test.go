@@ -227,7 +227,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"acquire", "a", "--reentrant"}, `holdfast acquire has no flag --reentrant any more; see .* holdfast get$`},
 		{[]string{"get", "a", "--user", "u", "--creds", empty}, `--creds and --user exclude each other`},
 		{[]string{"version", "a"}, `takes no arguments, got "a"`},
-		{[]string{"completion", "tcsh"}, `unknown command "tcsh"; did you mean holdfast completion bash\?`},
+		{[]string{"completion"}, `name the shell`},
+		{[]string{"completion", "tcsh"}, `takes one of bash, zsh, fish, powershell, got "tcsh"`},
 	} {
 		run(t, test.args...).want(t, 2, `^holdfast: .*`+test.says)
 	}

@@ -49,6 +49,8 @@ func (p *Program) Main(args []string, leave func(code int)) {
 func (p *Program) Run(ctx context.Context, args []string) int {
 	root := newRoot(p)
 	root.SetArgs(args)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
 	err := root.ExecuteContext(ctx)
 	if text := exit.Message(err); text != "" {
 		_, _ = fmt.Fprintln(p.Stderr, "holdfast: "+display.Lines(text)) // an error of stderr cannot be reported

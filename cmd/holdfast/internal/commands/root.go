@@ -45,8 +45,6 @@ holder whose lease has ended.`,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return settings.CheckVariables(cmd, os.Environ()) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetUsageFunc(cli.PrintUsage)
 	root.SetFlagErrorFunc(cli.FlagError)
@@ -60,27 +58,14 @@ holder whose lease has ended.`,
 	root.SetHelpCommandGroupID(groupOther)
 	addCommands(root, groupLocks, lock.New(), lock.NewElect(), newLeader(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
 	addCommands(root, groupServer, serve.New(p.serve()), newMembers(), newDoctor(), access.New(), newBackup(), newRestore())
-	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newManual(p))
+	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion(), newManual(p))
 	addCommands(root, groupTopics,
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitTopic},
 		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file", Long: configurationTopic},
 		connect.NewTopic(),
 	)
 	addCommands(root, groupTopics, serve.Topics()...)
-	addCompletion(root)
 	return root
-}
-
-// addCompletion adds the command of cobra that prints a script for a shell. An unknown shell is a mistake of usage.
-func addCompletion(root *cobra.Command) {
-	root.SetCompletionCommandGroupID(groupOther)
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		if c.Name() == "completion" {
-			c.Short, c.Args = "Print a script that completes commands and flags in the shell", cli.KnownCommand
-			c.RunE = root.RunE
-		}
-	}
 }
 
 func addCommands(root *cobra.Command, group string, commands ...*cobra.Command) {
