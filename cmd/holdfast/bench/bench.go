@@ -206,7 +206,7 @@ func (b *bench) unanswered(ctx context.Context, subject, op string, err error) e
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return exit.Errorf(exit.Unavailable, "no Holdfast node answers at %s, though NATS does: %s has no subscriber; "+
-			"start a node with: holdfast serve --server URL, or check --prefix and the account of this user", b.connection.Where(), subject)
+			"start a node with: holdfast serve --nats URL, or check --prefix and the account of this user", b.connection.Where(), subject)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w", b.connection.Where(), op, err)
 	}
