@@ -273,7 +273,7 @@ func TestRestoreReplicas(t *testing.T) {
 			t.Errorf("shard %d: %v, error %v", shard, stream, err)
 		}
 	}
-	p := serveWith(t, nil, "--nats", first+","+servers[1].ClientURL())
+	p := serveWith(t, nil, "--server", first+","+servers[1].ClientURL())
 	p.holdfast(t, "extend", "orders.42", "--owner", "me", "--ttl", "5m").want(t, 0, "token 1, lease 5m")
 	p.holdfast(t, "acquire", "orders.43", "--owner", "me").want(t, 0, "token 100000000002,")
 }
@@ -300,17 +300,17 @@ func TestUnfinishedRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	const unfinished = `the restore of the deployment is not finished: HOLDFAST_0 has only a part of its locks; let holdfast restore end, or start it again`
-	run(t, "serve", "--nats", n.ClientURL()).want(t, 1, unfinished)
+	run(t, "serve", "--server", n.ClientURL()).want(t, 1, unfinished)
 	run(t, "backup", filepath.Join(t.TempDir(), "b"), "--server", n.ClientURL()).want(t, 1, unfinished)
 	run(t, "restore", file, "--server", n.ClientURL()).wantBoth(t, 0, `^restored`, `^$`)
-	p := serveWith(t, nil, "--nats", n.ClientURL())
+	p := serveWith(t, nil, "--server", n.ClientURL())
 	p.holdfast(t, "get", "orders.42").want(t, 0, `^held: orders.42 by "me", token 1, `)
 
 	// While a node runs, and when there is a deployment, nothing is restored.
 	run(t, "restore", file, "--server", n.ClientURL()).want(t, 1, `a node of "holdfast" runs at .*; nothing was changed$`)
 	p.stop(t)
 	run(t, "restore", file, "--server", n.ClientURL()).want(t, 1, `the place of the deployment is not empty: there is the bucket HOLDFAST_0; .* nothing was changed$`)
-	again := serveWith(t, nil, "--nats", n.ClientURL())
+	again := serveWith(t, nil, "--server", n.ClientURL())
 	again.holdfast(t, "get", "orders.42").want(t, 0, `^held: orders.42 by "me", token 1, `)
 }
 

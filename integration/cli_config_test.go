@@ -47,15 +47,17 @@ func TestBadConfigurationFile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, says string }{
 		"unknown.yaml": {"lisen: 127.0.0.1:0\n", `unknown\.yaml: unknown setting "lisen"; did you mean "listen"\?`},
-		"unknown.toml": {"[server]\nport = 1\n", `unknown\.toml: unknown setting "server\.port"; the settings are: allow-remote, `},
+		"unknown.toml": {"[place]\nport = 1\n", `unknown\.toml: unknown setting "place"; the settings are: allow-remote, `},
 		"self.yaml":    {"config: other.yaml\n", `self\.yaml: unknown setting "config"`},
 		"routes.yaml":  {"cluster-listen: 127.0.0.1:6222\nroutes:\n- 127.0.0.1:6222\n- 127.0.0.1\n", `.*route "127\.0\.0\.1" is not HOST:PORT`},
 		"deep.yaml":    {"cluster-listen: 127.0.0.1:6222\nroutes:\n- [a]\n", `routes in deep\.yaml: one value`},
 		"number.yaml":  {"shards: many\n", `shards in number\.yaml: a whole number, got "many"`},
 		"half.toml":    {"shards = 1.5\n", `shards in half\.toml: a whole number, got "1\.5"`},
-		"list.yaml":    {"name: [a, b]\n", `name in list\.yaml: one value, not a list or a table`},
+		"list.yaml":    {"name: [a, b]\n", `name in list\.yaml: one value, not a list, a table or nothing`},
 		"broken.yaml":  {"name: a\n  b: c\n", `--config: cannot parse ".*broken\.yaml": yaml: line 2: `},
 		"broken.toml":  {"name = = 1\n", `--config: cannot parse ".*broken\.toml": toml: `},
+		"table.toml":   {"[server]\nport = 1\n", `server in table\.toml: one value, not a list, a table or nothing`},
+		"removed.yaml": {"idle-after: 1s\n", `removed\.yaml: there is no setting "idle-after" any more; `},
 		"config.json":  {"{}\n", `--config: a file that ends in \.yaml, \.yml or \.toml, got ".*config\.json"`},
 		"clash.yaml":   {"nats: nats://x\ndata: d\n", `nats in clash\.yaml and data in clash\.yaml exclude each other`},
 	} {

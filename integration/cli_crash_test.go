@@ -109,7 +109,7 @@ func TestInterruptedAcquireLeavesTheQueue(t *testing.T) {
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
 	outer := serve(t)
-	inner := serveWith(t, nil, "--nats", outer.url, "--prefix", "inner", "--shards", "1", "--name", "inner")
+	inner := serveWith(t, nil, "--server", outer.url, "--prefix", "inner", "--shards", "1", "--name", "inner")
 	inner.signal(t, syscall.SIGSTOP)
 	outer.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m", "--prefix", "inner", "--timeout", "300ms").
 		want(t, 6, `^holdfast: no answer from Holdfast at nats://.* in \S+: acquire may have had an effect; check with: holdfast get$`)

@@ -45,7 +45,7 @@ func jetStream(t *testing.T, nc *nats.Conn) jetstream.JetStream {
 // nodeOn starts a node on a NATS server outside of its process.
 func nodeOn(t *testing.T, url, name string, args ...string) *process {
 	t.Helper()
-	return serveWith(t, nil, append([]string{"--nats", url, "--name", name}, args...)...)
+	return serveWith(t, nil, append([]string{"--server", url, "--name", name}, args...)...)
 }
 
 // Each answer is slow for one that expects it at once.

@@ -121,7 +121,7 @@ func TestLockUsage(t *testing.T) {
 		{[]string{"a\n", "--", "make"}, `resource: `},
 		{[]string{"", "--", "make"}, `resource: `},
 		{[]string{"a", "--ttl", "1ms", "--", "make"}, `--ttl: 100ms to 24h, got "1ms"`},
-		{[]string{"a", "--grace", "8s", "--", "make"}, `--grace: at most half of --ttl, which is 15s, got "8s"`},
+		{[]string{"a", "--grace", "16s", "--", "make"}, `--grace: at most half of --ttl, which is 30s, got "16s"`},
 		{[]string{"a", "--grace", "1s", "--ttl", "1s", "--", "make"}, `--grace: at most half of --ttl`},
 		{[]string{"a", "--wait", "-1s", "--", "make"}, `--wait: 0ms to 8760h, got "-1s"`},
 		{[]string{"a", "--try", "--wait", "1s", "--", "make"}, `--try and --wait exclude each other: `},

@@ -329,7 +329,7 @@ func TestLimitsOfANode(t *testing.T) {
 	})
 	t.Run("Memory", func(t *testing.T) {
 		t.Parallel()
-		p := serve(t, "--remember", "1s", "--history", "1", "--idle-after", "100ms")
+		p := serve(t, "--max-remembered", "1", "--history", "1")
 		p.holdfast(t, "acquire", "a", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 		p.holdfast(t, "extend", "a", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 	})

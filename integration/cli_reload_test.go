@@ -60,7 +60,7 @@ func TestReload(t *testing.T) {
 	}
 	auth := authFile(t, users("node", "holder", "guest"))
 	p := serve(t, append(c.flags("ca", "server"), "--auth", auth, "--user", "node", "--password", "secret",
-		"--http-tls-cert", c.file("https.pem"), "--http-tls-key", c.file("https-key.pem"))...)
+		"--http-tls", c.file("https.pem")+","+c.file("https-key.pem"))...)
 	dial := func(user string, opts ...nats.Option) (*nats.Conn, error) {
 		return nats.Connect(p.url, append([]nats.Option{nats.UserInfo(user, "secret"), nats.RootCAs(c.file("ca.pem"))}, opts...)...)
 	}

@@ -132,15 +132,21 @@ func TestTLSRefusals(t *testing.T) {
 		{[]string{"--tls-ca", c.file("ca-key.pem"), "--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, 2, `the authorities \S+ca-key\.pem: no certificate in PEM`},
 		{[]string{"--tls-cert", c.file("server.pem")}, 2, `--tls-cert needs --tls-key`},
 		{[]string{"--tls-verify", "--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, 2, `--tls-verify needs --tls-ca: `},
-		{[]string{"--nats", "nats://127.0.0.1:1", "--tls-verify"}, 2, `--nats and --tls-verify exclude each other`},
-		{[]string{"--cluster-tls-cert", c.file("server.pem")}, 2, `--cluster-tls-cert needs --cluster-listen`},
-		{append([]string{"--cluster-tls-cert", c.file("server.pem")}, cluster...), 2, `--cluster-tls-cert needs --cluster-tls-key: the three belong together`},
+		{[]string{"--server", "nats://127.0.0.1:1", "--tls-verify"}, 2, `--server and --tls-verify exclude each other`},
+		{[]string{"--cluster-tls", c.file("server.pem")}, 2, `--cluster-tls needs --cluster-listen`},
+		{append([]string{"--cluster-tls", c.file("server.pem")}, cluster...), 2,
+			`--cluster-tls: 3 files, separated by commas: certificate, key, authority; got 1`},
+		{append([]string{"--cluster-tls", c.file("server.pem") + "," + c.file("server-key.pem") + ",missing"}, cluster...), 2,
+			`--cluster-tls: cannot read "missing": no such file`},
+		{append([]string{"--cluster-tls-cert", c.file("server.pem")}, cluster...), 2,
+			`holdfast serve has no flag --cluster-tls-cert any more; give the three files as --cluster-tls CERT,KEY,CA$`},
+		{[]string{"--http-tls", c.file("server.pem")}, 2, `--http-tls: 2 files, separated by commas: certificate, key; got 1`},
 		{append([]string{"--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, cluster...), 2, `members of a cluster verify one another by an authority; give --tls-ca`},
 		{append(c.flags("ca", "server-only"), cluster...), 2, `the certificate \S+server-only\.pem is not for clientAuth`},
 		{append(c.flags("ca", "elsewhere"), cluster...), 2, `the certificate \S+elsewhere\.pem names no host of --routes`},
 		{append(c.flags("ca", "server"), "--listen", "0.0.0.0:0"), 1, `open to other hosts without authentication: no login is required; `},
 	} {
-		if test.args[0] != "--nats" {
+		if test.args[0] != "--server" {
 			test.args = append(test.args, "--data", t.TempDir())
 		}
 		run(t, append([]string{"serve"}, test.args...)...).want(t, test.code, `^holdfast: .*`+test.says)
@@ -171,7 +177,7 @@ func TestMembersWithTLS(t *testing.T) {
 			flags, intruder := append(c.flags("ca", "server"), "--tls-verify"), c.flags("ca", "named")
 			member := c.flags("ca", "server")
 			if own {
-				flags = append(flags, "--cluster-tls-ca", c.file("strange-ca.pem"), "--cluster-tls-cert", c.file("route.pem"), "--cluster-tls-key", c.file("route-key.pem"))
+				flags = append(flags, "--cluster-tls", strings.Join([]string{c.file("route.pem"), c.file("route-key.pem"), c.file("strange-ca.pem")}, ","))
 				member = c.flags("strange-ca", "route")
 			}
 			m := stand.StartMembers(t, 3, flags...)
@@ -230,7 +236,7 @@ func TestHandshakeFirst(t *testing.T) {
 			{ user: alice, password: x, permissions: { publish: "holdfast.>", subscribe: "_INBOX_alice.>" } }
 		] }`, c.file("server.pem"), c.file("server-key.pem"), c.file("ca.pem")))
 	url := stand.StartNATS(t, embedded.Config{ConfigFile: file}).ClientURL()
-	node := startWith(t, []string{"HOLDFAST_PASSWORD=x"}, append(c.flags("ca", "client"), "serve", "--nats", url, "--user", "node", "--tls-first", "--inbox-prefix", "_INBOX_node")...)
+	node := startWith(t, []string{"HOLDFAST_PASSWORD=x"}, append(c.flags("ca", "client"), "serve", "--server", url, "--user", "node", "--tls-first", "--inbox-prefix", "_INBOX_node")...)
 	node.out.WaitFor(t, node.done, "Holdfast is ready")
 	alice := []string{"NATS_URL=" + url, "NATS_USER=alice", "NATS_PASSWORD=x"}
 	flags := append(c.flags("ca", "client"), "--tlsfirst", "--inbox-prefix", "_INBOX_alice")

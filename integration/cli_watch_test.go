@@ -42,7 +42,7 @@ func TestHistory(t *testing.T) {
 		`acquired orders\.42 by "\\u202ered", token 2, lease 10m`,
 		`broken orders\.42 by "\\u202ered", token 2, held \S+, reason "it hangs"`,
 	)
-	wantLines(t, p.holdfast(t, "history", "a b"), `acquired "a b" by "me", token 1, lease 15s`)
+	wantLines(t, p.holdfast(t, "history", "a b"), `acquired "a b" by "me", token 1, lease 30s`)
 	var kinds []string
 	for line := range strings.Lines(p.holdfast(t, "history", "orders.42", "--json").stdout) {
 		kinds = append(kinds, eventIn(t, line).GetKind().String())

@@ -93,7 +93,7 @@ func beside(b *testing.B) *failover {
 	}
 	for _, member := range m.All {
 		member.Args = []string{
-			"serve", "--name", member.Name, "--nats", strings.Join(f.servers, ","),
+			"serve", "--name", member.Name, "--server", strings.Join(f.servers, ","),
 			"--replicas", "3", "--shards", fmt.Sprint(failoverShards),
 		}
 		member.Start()

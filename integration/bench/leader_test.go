@@ -15,7 +15,7 @@ import (
 // the session's option for clients that are not connected, and without it, by the TTL of the lease alone. Run it with
 // -benchtime=5x.
 func BenchmarkLeaderKilled(b *testing.B) {
-	for name, args := range map[string][]string{"disconnect=5s": {"--disconnect", "5s"}, "ttl=15s": nil} {
+	for name, args := range map[string][]string{"disconnect=5s": {"--disconnect", "5s"}, "ttl=15s": {"--ttl", "15s"}} {
 		b.Run(name, func(b *testing.B) {
 			m := stand.StartAlone(b)
 			c := stand.Client(b, stand.Dial(b, m.URL))

@@ -72,7 +72,7 @@ func newDeployment(t *testing.T, nodes int, last holdfast.Token, flags ...string
 	}
 	for i := range nodes {
 		m := stand.NewAlone(t)
-		where := []string{"--nats", d.url}
+		where := []string{"--server", d.url}
 		if d.url == "" {
 			d.url = m.URL
 			where = []string{"--nats-config", writeConfig(t, strings.TrimPrefix(m.URL, "nats://"))}

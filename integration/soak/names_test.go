@@ -39,7 +39,7 @@ func TestNames(t *testing.T) {
 	if bound == 0 {
 		bound = max(*nameCount/10, 1)
 	}
-	m := stand.StartAlone(t, "--shards", fmt.Sprint(nameShards), "--max-remembered", strconv.Itoa(bound), "--history", "1000", "--idle-after", "1s")
+	m := stand.StartAlone(t, "--shards", fmt.Sprint(nameShards), "--max-remembered", strconv.Itoa(bound), "--history", "1000")
 	n := &names{T: t, member: m, bound: bound, tokens: make(map[string]holdfast.Token)}
 	n.report("at the start")
 	n.raiseFloors()

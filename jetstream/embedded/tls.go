@@ -121,7 +121,7 @@ func (c Config) routeTLS(opts *server.Options) error {
 	}
 	if !known.admits(cfg.Certificates[0].Leaf) {
 		return fmt.Errorf("%w: the certificate %s names no host of --routes, so that the other members refuse this one; sign one for its host there, "+
-			"or give the members an authority of their own with --cluster-tls-cert, --cluster-tls-key and --cluster-tls-ca", ErrConfig, files.Cert)
+			"or give the members an authority of their own with --cluster-tls", ErrConfig, files.Cert)
 	}
 	opts.CustomRouterAuthentication = known
 	return nil
@@ -133,8 +133,7 @@ func (f TLSFiles) mutual() (*tls.Config, error) {
 		return nil, nil
 	}
 	if f.CA == "" {
-		return nil, fmt.Errorf("%w: the members of a cluster verify one another by an authority; give --tls-ca, "+
-			"or --cluster-tls-cert, --cluster-tls-key and --cluster-tls-ca", ErrConfig)
+		return nil, fmt.Errorf("%w: the members of a cluster verify one another by an authority; give --tls-ca, or --cluster-tls", ErrConfig)
 	}
 	cfg, err := f.config(x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	if err != nil {

@@ -75,15 +75,16 @@ func New() *cobra.Command {
 		Use:   "lock RESOURCE... -- COMMAND [ARG...]",
 		Short: "Run a command under a lock",
 		Long: `Acquires the lock, runs the command, releases the lock, and exits with the exit
-code of the command, or 128+N if signal N ended it. The lease is renewed while the
-command runs. If renewal fails, the command gets SIGTERM, and SIGKILL before another
-holder can get the lock. HOLDFAST_TOKEN in its environment is the fencing token.
+code of the command, or 128+N if signal N ended it. The lease is renewed while
+the command runs. If renewal fails, the command gets SIGTERM, and SIGKILL before
+another holder can get the lock. HOLDFAST_TOKEN in its environment is the
+fencing token.
 
---shared acquires the lock as a reader, beside other readers, and --limit one of the
-permits of a semaphore. HOLDFAST_SLOTS has the numbers of the permits.
+--shared acquires the lock as a reader, beside other readers, and --limit one of
+the permits of a semaphore. HOLDFAST_SLOTS has the numbers of the permits.
 
-With --confirm or --delay the resource is held back if the lease is lost, for example
-because this machine was paused: see holdfast fence-agent.`,
+With --confirm or --delay the resource is held back if the lease is lost, for
+example because this machine was paused: see holdfast fence-agent.`,
 		Example: `  holdfast lock orders.42 -- ./reindex --all
   holdfast lock nightly --try --busy-code 0 -- make report
   holdfast lock catalog --shared -- ./export

@@ -21,8 +21,8 @@ type Config struct {
 	Name    string
 	Version string
 
-	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log, Login and Stream are set by
-	// this package.
+	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log, Login and Stream
+	// are set by this package.
 	Embedded embedded.Config
 	// External connects to a NATS server outside of this process, and Embedded is unused then. Its Name and
 	// Log are set by this package. nil: NATS is embedded.
@@ -39,8 +39,8 @@ type Config struct {
 	// deployment, or 1.
 	Replicas int
 
-	// Identity says whose owners the node verifies. With an embedded NATS server and [identity.User], the server must have
-	// users that NATS verifies whatever a client claims: see [embedded.Config].
+	// Identity selects whose owners the node verifies. With an embedded NATS server and [identity.User], the server must
+	// have users that NATS verifies whatever a client claims: see [embedded.Config].
 	Identity identity.Mode
 
 	// Tenants are the accounts with resources of their own. nil: there are none, and none can be set later.
@@ -56,16 +56,16 @@ type Config struct {
 
 	// Retention is how long the event stream keeps events. 0: there is no event stream.
 	Retention time.Duration
-	// Alone says that the deployment has no other node, now or later: the node owns every shard at once.
+	// Alone: the deployment has no other node, now or later: the node owns every shard at once.
 	Alone bool
 	// NoEvents turns the publishing of events off.
 	NoEvents bool
 
 	// StopTimeout bounds [Server.Stop]. 0: 10 s.
 	StopTimeout time.Duration
-	// Observer is told what the node does; nil: nothing is.
+	// Observer receives what the node does. nil: no observer.
 	Observer node.Observer
-	// Tracer is told of traced requests; nil: of none.
+	// Tracer receives the traced requests. nil: no traces.
 	Tracer node.Tracer
 	// Audit receives what operators did, and which nodes came and went; nil: Log does.
 	Audit *slog.Logger

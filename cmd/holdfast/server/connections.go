@@ -46,7 +46,8 @@ func (s *Server) openConnections() (*connections, error) {
 	return c, nil
 }
 
-// dial opens a connection whose inboxes cannot be guessed: those of NATS are numbered, and clients see some of the node's.
+// dial opens a connection whose inboxes cannot be guessed: those of NATS are numbered, and clients see some of the
+// node's.
 func (s *Server) dial(name string, options ...nats.Option) (*nats.Conn, error) {
 	external := natsconn.Config{}
 	if s.cfg.External != nil {

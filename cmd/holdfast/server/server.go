@@ -155,8 +155,9 @@ func (s *Server) CrashNode() {
 	_ = s.StopNode() // it cannot store or answer any more
 }
 
-// Reload reads the files of the embedded NATS server again: certificates and logins. If one cannot be used, it returns why
-// and changes nothing. Without an embedded server it does nothing: connections to an external one read their files each time.
+// Reload reads the files of the embedded NATS server again: certificates and logins. If one cannot be used, it returns
+// why and changes nothing. Without an embedded server it does nothing: connections to an external one read their files
+// each time.
 func (s *Server) Reload() error {
 	if s.nats == nil {
 		return nil

@@ -9,10 +9,11 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream"
 )
 
-// syncsAgain is the time between two questions to an external NATS: its servers may be started again with other settings.
+// syncsAgain is the time between two requests to an external NATS: its servers may be started again with other
+// settings.
 const syncsAgain = time.Minute
 
-// Synced reports whether NATS confirms a write only when it is on disk. An external NATS may not tell.
+// Synced reports whether NATS confirms a write only when it is on disk. It is not known of each external NATS.
 func (s *Server) Synced() (synced, known bool) {
 	if s.nats != nil {
 		return s.nats.Synced(), true
@@ -21,7 +22,7 @@ func (s *Server) Synced() (synced, known bool) {
 	return last != nil && *last, last != nil
 }
 
-// followSyncs asks an external NATS how it stores, and logs what has changed.
+// followSyncs requests from an external NATS how it stores, again and again, and logs each change.
 func (i *instance) followSyncs(ctx context.Context) {
 	again := time.NewTicker(syncsAgain)
 	defer again.Stop()
@@ -32,13 +33,15 @@ func (i *instance) followSyncs(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, jetstream.ErrSyncsHidden):
-			i.cfg.Log.Info("it is not known whether NATS syncs each write; set sync_interval: always there", "reason", err)
+			i.cfg.Log.Info("it is not known whether NATS syncs each write; set sync_interval: always there",
+				"reason", err)
 			return
 		case err != nil: // a bucket has no leader at present
 		default:
 			i.synced.Store(&synced)
 			if !synced && (last == nil || *last) {
-				i.cfg.Log.Warn("NATS confirms writes that are not on disk yet: a power failure loses locks; set sync_interval: always there",
+				i.cfg.Log.Warn("NATS confirms writes that are not on disk yet: a power failure loses locks; "+
+					"set sync_interval: always there",
 					"servers", strings.Join(unsynced, ","))
 			}
 		}

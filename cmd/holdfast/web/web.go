@@ -116,8 +116,8 @@ func (c Config) check() (host, port string, err error) {
 		port = "0"
 	}
 	if !isLoopback(host) && !c.Insecure && c.Cert == "" {
-		return "", "", fmt.Errorf("%w: %s is open to other hosts without TLS; listen on 127.0.0.1, or give --http-tls-cert and "+
-			"--http-tls-key, or accept it with --http-insecure", ErrConfig, c.Listen)
+		return "", "", fmt.Errorf("%w: %s is open to other hosts without TLS; listen on 127.0.0.1, or give --http-tls, "+
+			"or accept it with --http-insecure", ErrConfig, c.Listen)
 	}
 	return host, port, nil
 }

@@ -12,14 +12,14 @@ import (
 // Duration is the value of a flag: a duration in whole milliseconds within bounds.
 type Duration struct {
 	time.Duration
-	least, most time.Duration
+	min, max time.Duration // inclusive
 	// given is the value as the user wrote it; empty for the default.
 	given string
 }
 
 // NewDuration returns a duration with a default and inclusive bounds.
-func NewDuration(value, least, most time.Duration) Duration {
-	return Duration{Duration: value, least: least, most: most}
+func NewDuration(value, minimum, maximum time.Duration) Duration {
+	return Duration{Duration: value, min: minimum, max: maximum}
 }
 
 // Set implements [pflag.Value].
@@ -28,8 +28,8 @@ func (d *Duration) Set(text string) error {
 	switch {
 	case err != nil:
 		return errors.New("a duration such as 30s, 1m30s or 500ms")
-	case value < d.least || value > d.most:
-		return fmt.Errorf("%s to %s", display.Duration(d.least), display.Duration(d.most))
+	case value < d.min || value > d.max:
+		return fmt.Errorf("%s to %s", display.Duration(d.min), display.Duration(d.max))
 	case value%time.Millisecond != 0:
 		return errors.New("whole milliseconds")
 	}
@@ -57,10 +57,10 @@ func (d *Duration) Millis() uint32 { return uint32(d.Milliseconds()) }
 // Millis is how the contract writes a duration.
 func Millis(ms uint32) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// LongestWait is the upper limit of --wait.
+// LongestWait is the maximum of --wait.
 const LongestWait = 365 * 24 * time.Hour
 
-// TTL returns the flag value for the duration of a lease.
+// TTL returns the flag value for the duration of a lease. The default is that of the clients.
 func TTL() Duration {
-	return NewDuration(15*time.Second, Millis(messages.MinTTLMillis), Millis(messages.MaxTTLMillis))
+	return NewDuration(30*time.Second, Millis(messages.MinTTLMillis), Millis(messages.MaxTTLMillis))
 }

@@ -22,7 +22,8 @@ func NewHoldBack() HoldBack {
 // AddTo adds the flags.
 func (h *HoldBack) AddTo(f *pflag.FlagSet) {
 	f.Var(&h.Delay, "delay", "if the lease is lost, hold the resource back for this time")
-	f.BoolVar(&h.Confirm, "confirm", false, "if the lease is lost, hold the resource back until that is confirmed, or --delay is over")
+	f.BoolVar(&h.Confirm, "confirm", false,
+		"if the lease is lost, hold the resource back until that is confirmed, or --delay is over")
 }
 
 // Check refuses them for an ephemeral lease.

@@ -12,10 +12,10 @@ func Nearest(name string, candidates []string) (string, bool) {
 	if len(longer) == 1 && name != "" {
 		return longer[0], true
 	}
-	best, least := "", 3
+	best, distance := "", 3
 	for _, c := range candidates {
-		if d := edits(name, c); d < least && d < len(name) {
-			best, least = c, d
+		if d := edits(name, c); d < distance && d < len(name) {
+			best, distance = c, d
 		}
 	}
 	return best, best != ""

@@ -8,13 +8,13 @@ import (
 
 // Number is the value of a flag: a whole number within bounds.
 type Number struct {
-	Value       int
-	least, most int
+	Value    int
+	min, max int // inclusive
 }
 
 // NewNumber returns a number with a default and inclusive bounds.
-func NewNumber(value, least, most int) Number {
-	return Number{Value: value, least: least, most: most}
+func NewNumber(value, minimum, maximum int) Number {
+	return Number{Value: value, min: minimum, max: maximum}
 }
 
 // Set implements [pflag.Value].
@@ -23,8 +23,8 @@ func (n *Number) Set(text string) error {
 	switch {
 	case errors.Is(err, strconv.ErrSyntax):
 		return errors.New("a whole number")
-	case err != nil || value < n.least || value > n.most:
-		return fmt.Errorf("%d to %d", n.least, n.most)
+	case err != nil || value < n.min || value > n.max:
+		return fmt.Errorf("%d to %d", n.min, n.max)
 	}
 	n.Value = value
 	return nil

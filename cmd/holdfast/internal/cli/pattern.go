@@ -37,7 +37,8 @@ func ParsePattern(text string) (Pattern, error) {
 		_, err = messages.ParsePattern(key)
 	}
 	if err != nil {
-		return Pattern{}, exit.Usagef(`the pattern: a resource in which * is one whole level and > at the end is the rest, got %s; \* and \> are these characters themselves`,
+		return Pattern{}, exit.Usagef("the pattern: a resource in which * is one whole level and > at the end "+
+			`is the rest, got %s; \* and \> are these characters themselves`,
 			display.Quote(text))
 	}
 	return Pattern{Text: text, Key: key}, nil

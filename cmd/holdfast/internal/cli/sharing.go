@@ -31,11 +31,13 @@ func (s *Sharing) AddTo(f *pflag.FlagSet) {
 func (s *Sharing) Check() error {
 	switch {
 	case s.shared && s.limit.Value > 0:
-		return exit.Usagef("--shared and --limit exclude each other: --shared has no limit; choose --shared for a reader, --limit for a semaphore")
+		return exit.Usagef("--shared and --limit exclude each other: --shared has no limit; " +
+			"choose --shared for a reader, --limit for a semaphore")
 	case s.permits.Value > 0 && s.limit.Value == 0:
 		return exit.Usagef("--permits needs --limit: it is a part of it, as in: --limit 5 --permits 2")
 	case s.permits.Value > max(s.limit.Value, 1):
-		return exit.Usagef("--permits: at most --limit, which is %d, got %d; take fewer permits or raise --limit", s.limit.Value, s.permits.Value)
+		return exit.Usagef("--permits: at most --limit, which is %d, got %d; take fewer permits or raise --limit",
+			s.limit.Value, s.permits.Value)
 	}
 	return nil
 }

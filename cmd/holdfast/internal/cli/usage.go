@@ -27,7 +27,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &missing):
 		return exit.Usagef("--%s requires a value", missing.GetFlag().Name)
 	case errors.As(err, &unknown):
-		return exit.Usagef("%s has no flag %s%s", cmd.CommandPath(), nameOf(unknown), wayOut(cmd, unknown.GetSpecifiedName()))
+		return exit.Usagef("%s has no flag %s%s", cmd.CommandPath(), nameOf(unknown),
+			wayOut(cmd, unknown.GetSpecifiedName()))
 	}
 	return exit.Usagef("%w; see %s --help", err, cmd.CommandPath())
 }
@@ -39,8 +40,11 @@ func nameOf(e *pflag.NotExistError) string {
 	return display.Name("--" + e.GetSpecifiedName())
 }
 
-// wayOut suggests the flag that resembles an unknown one, or the help.
+// wayOut suggests what replaces a removed flag, the flag that resembles an unknown one, or the help.
 func wayOut(cmd *cobra.Command, name string) string {
+	if instead, is := Removed(name); is {
+		return " any more; " + instead
+	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if near, ok := Nearest(name, names); ok {
@@ -91,7 +95,8 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return exit.Usagef("%s takes no arguments, got %s; see %s --help", cmd.CommandPath(), QuotedList(args), cmd.CommandPath())
+	return exit.Usagef("%s takes no arguments, got %s; see %s --help",
+		cmd.CommandPath(), QuotedList(args), cmd.CommandPath())
 }
 
 // KnownCommand refuses an unknown subcommand.
@@ -111,10 +116,10 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 
 // QuotedList returns the first arguments, quoted.
 func QuotedList(args []string) string {
-	const most = 5
-	quoted := make([]string, 0, most+1)
+	const maxQuoted = 5
+	quoted := make([]string, 0, maxQuoted+1)
 	for i, a := range args {
-		if i == most {
+		if i == maxQuoted {
 			quoted = append(quoted, "...")
 			break
 		}

@@ -17,12 +17,12 @@ import (
 // acquire is the command that acquires a lock.
 type acquire struct {
 	resourceCommand
-	ttl, wait            cli.Duration
-	requestID            string
-	ephemeral, reentrant bool
-	sharing              cli.Sharing
-	holdBack             cli.HoldBack
-	metadata             cli.Metadata
+	ttl, wait cli.Duration
+	requestID string
+	ephemeral bool
+	sharing   cli.Sharing
+	holdBack  cli.HoldBack
+	metadata  cli.Metadata
 }
 
 func newAcquire() *cobra.Command {
@@ -62,7 +62,6 @@ delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-age
 		a.sharing.AddTo(f)
 		f.Var(&a.wait, "wait", "time to wait in the queue if another owner holds it")
 		f.StringVar(&a.requestID, "request-id", "", "`ID` that identifies a repeated request (default random)")
-		f.BoolVar(&a.reentrant, "reentrant", false, "if this owner holds it already, return the same lease")
 		a.holdBack.AddTo(f)
 		f.BoolVar(&a.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
 		f.Var(a.metadata, "metadata", "entry that get shows; may be repeated")
@@ -96,7 +95,6 @@ func (a *acquire) request(left time.Duration) proto.Message {
 		TtlMs:     a.ttl.Millis(),
 		WaitMs:    uint32(min(left, cli.Millis(messages.MaxWaitMillis)).Milliseconds()),
 		RequestId: a.requestID,
-		Reentrant: a.reentrant,
 		Metadata:  a.metadata,
 		Limit:     a.sharing.Limit(),
 		Permits:   a.sharing.Permits(),

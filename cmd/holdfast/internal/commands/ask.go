@@ -331,7 +331,7 @@ func (a *asker) noNode(q question) error {
 			with, display.Name(to.Tenant), a.connection.Where(), subject)
 	}
 	return exit.Errorf(exit.Unavailable, "no Holdfast node%s answers at %s, though NATS does: %s has no subscriber; "+
-		"start a node with: holdfast serve --nats URL, or check --prefix and the account of this user",
+		"start a node with: holdfast serve --server URL, or check --prefix and the account of this user",
 		with, a.connection.Where(), subject)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -92,10 +93,7 @@ var errIdle = errors.New("no answer")
 
 // copy writes the backup.
 func (b *backupCommand) copy(cmd *cobra.Command, nc *nats.Conn, w io.Writer) (*backup.Contents, error) {
-	log, err := newLogger(cmd.ErrOrStderr(), "warn", "text")
-	if err != nil {
-		return nil, err
-	}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	g := newGauge(cmd, "copying")
 	defer g.clear()
 	ctx, stop := g.guard(cmd.Context(), b.connection.Timeout.Duration, errIdle)

@@ -17,4 +17,5 @@ error; an empty variable counts as not set. For example, holdfast.yaml:
   log-format: json
 
 The other commands read no file. They take the variables of the nats command line
-(NATS_URL, NATS_CREDS, ...; see --help), HOLDFAST_OWNER and HOLDFAST_PREFIX.`
+(NATS_URL, NATS_CREDS, ...; see: holdfast help connection), HOLDFAST_OWNER and
+HOLDFAST_PREFIX.`

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/serve"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -75,9 +76,8 @@ func wantSame(t *testing.T, what string, documented, existing []string) {
 // The table of all settings has each flag of serve, with its default.
 func TestSettingsOfThePage(t *testing.T) {
 	rows := table(t, pageOf(t, "cli.md"), "| setting | default |")
-	serve := newServe(&Program{})
 	existing := map[string]string{}
-	serve.Flags().VisitAll(func(f *pflag.Flag) {
+	serve.New(serve.Program{}).Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != "help" && f.Name != "config" {
 			existing[f.Name] = f.DefValue
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,9 @@ func newManual(p *Program) *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			return writeManual(newRoot(p), args[0])
+			root := newRoot(p)
+			root.SetOut(io.Discard) // a page does not depend on the width of the terminal
+			return writeManual(root, args[0])
 		},
 	}
 }
@@ -61,7 +64,7 @@ func manualPage(cmd *cobra.Command, name string) []byte {
 		return page.Bytes()
 	}
 	cmd.InitDefaultHelpFlag()
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { // a page does not tell of the host that has written it
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { // a page does not name the host that has written it
 		switch f.DefValue {
 		case cli.DefaultOwner():
 			f.DefValue = "user@host"

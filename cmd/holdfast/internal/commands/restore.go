@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/archive"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // restoreCommand is the command that fills a deployment from a file.
@@ -40,7 +41,7 @@ type restoreCommand struct {
 func newRestore() *cobra.Command {
 	r := &restoreCommand{
 		shards:   cli.NewNumber(0, 1, jetstream.MaxShards),
-		replicas: cli.NewNumber(1, 1, maxReplicas),
+		replicas: cli.NewNumber(1, 1, cli.MaxReplicas),
 		ahead:    cli.NewNumber(backup.DefaultAhead, 0, backup.MaxAhead),
 	}
 	cmd := &cobra.Command{
@@ -76,7 +77,7 @@ whose restore was interrupted; start the restore again.`,
 		f.Lookup("shards").DefValue = "0" // help has the default in words
 	})
 	r.connection.AddTo(cmd)
-	must(cmd.MarkFlagDirname("data"))
+	_ = cmd.MarkFlagDirname("data") // the flag exists
 	return cmd
 }
 
@@ -84,9 +85,7 @@ func (r *restoreCommand) run(cmd *cobra.Command, args []string) (err error) {
 	if err := r.load(cmd); err != nil {
 		return err
 	}
-	if r.log, err = newLogger(cmd.ErrOrStderr(), "warn", "text"); err != nil {
-		return err
-	}
+	r.log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if r.file, err = os.Open(args[0]); err != nil {
 		return exit.Usagef("cannot read %s: %w", display.Quote(args[0]), settings.RootCause(err))
 	}
@@ -123,7 +122,7 @@ func (r *restoreCommand) load(cmd *cobra.Command) error {
 		return exit.Usagef("--cluster-listen needs --data: it is for the directory of a node")
 	case s.Has("name") && r.clusterListen == "":
 		return exit.Usagef("--name needs --cluster-listen: only a member of a cluster has a name in its data")
-	case s.Has("name") && !isNodeName(r.name):
+	case s.Has("name") && !cli.IsServerName(r.name, peer.MaxNodeNameBytes):
 		return exit.Usagef("--name: printable characters without spaces, got %s", display.Quote(r.name))
 	case r.data != "" && r.replicas.Value > 1:
 		return exit.Usagef("--replicas %d needs as many servers, and --data is one: start the first member, add the others, "+
@@ -173,7 +172,11 @@ func (r *restoreCommand) intoDirectory(cmd *cobra.Command) error {
 	}
 	server, err := embedded.Start(cfg)
 	if err != nil {
-		return &exit.Error{Code: startCode(err), Err: err}
+		code := exit.Unexpected
+		if errors.Is(err, embedded.ErrConfig) {
+			code = exit.Usage
+		}
+		return &exit.Error{Code: code, Err: err}
 	}
 	defer server.Shutdown()
 	if err := server.AwaitQuorum(cmd.Context()); err != nil {
@@ -247,7 +250,7 @@ func (r *restoreCommand) announce(cmd *cobra.Command) error {
 	if r.ahead.Value > 0 {
 		raised = fmt.Sprintf("New tokens begin %d above the highest one in the backup (--ahead). None is issued twice unless more was granted since.", r.ahead.Value)
 	}
-	serve := "holdfast serve --nats " + r.connection.Where()
+	serve := "holdfast serve --server " + r.connection.Where()
 	if r.data != "" {
 		serve = "holdfast serve --data " + r.data
 	}

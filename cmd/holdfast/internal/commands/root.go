@@ -11,8 +11,10 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/demo"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/lock"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/serve"
 )
 
 // The headings under which help lists the commands.
@@ -55,12 +57,14 @@ holder whose lease has ended.`,
 	)
 	root.SetHelpCommandGroupID(groupOther)
 	addCommands(root, groupLocks, lock.New(), lock.NewElect(), newLeader(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
-	addCommands(root, groupServer, newServe(p), newMembers(), newDoctor(), access.New(), newBackup(), newRestore())
+	addCommands(root, groupServer, serve.New(p.serve()), newMembers(), newDoctor(), access.New(), newBackup(), newRestore())
 	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion(), newManual(p))
 	addCommands(root, groupTopics,
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitTopic},
 		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file", Long: configurationTopic},
+		connect.NewTopic(),
 	)
+	addCommands(root, groupTopics, serve.Topics()...)
 	return root
 }
 

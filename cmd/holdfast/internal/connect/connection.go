@@ -22,15 +22,15 @@ import (
 // Flags are the flags with which a command connects to a deployment. They have the names and variables of the
 // nats command line.
 type Flags struct {
-	server, creds, nkey    string
-	user, password         string
+	server                 string
+	login                  Login
 	tlsCert, tlsKey, tlsCA string
 	tlsFirst               bool
 	inboxPrefix            string
 	socksProxy             string
 	Prefix                 string
 	Timeout                cli.Duration
-	// Patient: --timeout was given. Without it a command says at once that nothing is there.
+	// Patient: --timeout was given. Without it a command reports at once that nothing answers.
 	Patient bool
 	// Tenant is whose locks are meant; empty: those of no tenant. With anyTenant it may be [messages.AllTenants].
 	Tenant    string
@@ -38,7 +38,7 @@ type Flags struct {
 	// context names a context of the nats command line; empty: none. userJWT and userSeed come from it.
 	context           string
 	userJWT, userSeed string
-	// notices is where a person is told that a command still tries; nil: nowhere.
+	// Notices receives the notice for a person that a command still tries; nil: there is no notice.
 	Notices io.Writer
 }
 
@@ -46,21 +46,21 @@ type Flags struct {
 func (c *Flags) AddTo(cmd *cobra.Command) {
 	c.Timeout = cli.NewDuration(15*time.Second, 10*time.Millisecond, 24*time.Hour)
 	cmd.Flags().SetNormalizeFunc(oneSpelling)
-	cli.AddFlags(cmd, cli.SectionConnection, func(f *pflag.FlagSet) {
+	cli.AddTopicFlags(cmd, cli.SectionConnection, topic, func(f *pflag.FlagSet) {
 		f.StringVarP(&c.server, "server", "s", nats.DefaultURL, "`URL` of NATS; several are separated by commas")
-		f.StringVar(&c.creds, "creds", "", "credentials `FILE`")
-		f.StringVar(&c.user, "user", "", "user `NAME`; without a password, a token")
-		f.StringVar(&c.password, "password", "", "its `PASSWORD`; the variable keeps it out of ps")
-		f.StringVar(&c.nkey, "nkey", "", "`FILE` with an nkey seed")
+		c.login.Add(f)
+		f.Lookup("user").Usage += "; without a password, a token"
 		f.StringVar(&c.tlsCert, "tls-cert", "", "`FILE` with the client certificate")
 		f.StringVar(&c.tlsKey, "tls-key", "", "`FILE` with its private key")
 		f.StringVar(&c.tlsCA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
 		f.BoolVar(&c.tlsFirst, "tls-first", false, "begin with TLS, for a server with handshake_first")
-		f.StringVar(&c.inboxPrefix, "inbox-prefix", "", "`SUBJECT` with which the subjects of answers begin (default _INBOX)")
+		f.StringVar(&c.inboxPrefix, "inbox-prefix", "",
+			"`SUBJECT` with which the subjects of answers begin (default _INBOX)")
 		f.StringVar(&c.socksProxy, "socks-proxy", "", "`URL` of a SOCKS5 proxy to NATS: socks5://HOST:PORT")
 		f.StringVar(&c.context, "context", "", "`NAME` of a context of the nats command line, for what is not given")
 		f.Var(&c.Timeout, "timeout", "time to wait for an answer, in addition to --wait")
-		f.StringVar(&c.Prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
+		f.StringVar(&c.Prefix, "prefix", string(messages.DefaultPrefix),
+			"`NAME` with which the deployment's subjects begin")
 		for flag, variable := range natsVariables {
 			settings.SetEnv(f.Lookup(flag), variable)
 		}
@@ -70,7 +70,19 @@ func (c *Flags) AddTo(cmd *cobra.Command) {
 				flag.Usage += " [$" + variable + "]"
 			}
 		})
-	})
+	}, "server")
+}
+
+// topic is the help topic that shows the flags.
+var topic = &cli.Topic{Name: "connection", Summary: "login, TLS, --context, --timeout, --prefix"}
+
+// NewTopic returns the topic.
+func NewTopic() *cobra.Command {
+	cmd := &cobra.Command{}
+	new(Flags).AddTo(cmd)
+	return topic.Command(cmd, "Flags with which a command connects to NATS",
+		`The flags with which each command but serve connects to NATS. They have the
+names and the variables of the nats command line.`)
 }
 
 // oneSpelling accepts the spelling of the nats command line, which earlier versions had. Help does not show it.
@@ -117,12 +129,9 @@ func (c *Flags) Check(s *settings.Settings) error {
 	}
 	return cmp.Or(
 		cli.CheckTenant(c.Tenant, c.anyTenant),
-		s.CheckFiles("creds", "nkey", "tls-cert", "tls-key", "tls-ca"),
-		s.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
-		s.Exclude("nkey", []string{"user"}, "choose one way to log in"),
-		s.Require("user", []string{"password"}, "a password requires a user"),
-		s.Require("tls-cert", []string{"tls-key"}, "a key requires its certificate"),
-		s.Require("tls-key", []string{"tls-cert"}, "a certificate requires its key"),
+		c.login.Check(s),
+		s.Together("a certificate and its key belong together", "tls-cert", "tls-key"),
+		s.CheckFiles("tls-cert", "tls-key", "tls-ca"),
 		CheckInboxPrefix(s.Given["inbox-prefix"], c.inboxPrefix),
 		checkProxy(s.Given["socks-proxy"], c.socksProxy),
 		c.useContext(s),
@@ -139,31 +148,19 @@ func (c *Flags) options(name string) ([]nats.Option, error) {
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints to stderr
 	}
-	if c.creds != "" {
-		options = append(options, nats.UserCredentials(c.creds))
+	login, err := c.login.Options()
+	if err != nil {
+		return nil, err
 	}
+	options = append(options, login...)
 	if c.userJWT != "" {
 		options = append(options, nats.UserJWTAndSeed(c.userJWT, c.userSeed))
-	}
-	if c.user != "" && c.password == "" {
-		options = append(options, nats.Token(c.user))
-	}
-	if c.user != "" && c.password != "" {
-		options = append(options, nats.UserInfo(c.user, c.password))
 	}
 	if c.inboxPrefix != "" {
 		options = append(options, nats.CustomInboxPrefix(c.inboxPrefix))
 	}
 	options = append(options, c.tlsOptions()...)
-	options = append(options, c.pathOptions()...)
-	if c.nkey == "" {
-		return options, nil
-	}
-	key, err := nats.NkeyOptionFromSeed(c.nkey)
-	if err != nil {
-		return nil, exit.Usagef("--nkey: a file with an nkey's seed, got %q: %w", c.nkey, err)
-	}
-	return append(options, key), nil
+	return append(options, c.pathOptions()...), nil
 }
 
 func (c *Flags) tlsOptions() (options []nats.Option) {
@@ -185,10 +182,12 @@ func CheckInboxPrefix(where, prefix string) error {
 		return nil
 	}
 	if err := nats.CustomInboxPrefix(prefix)(&nats.Options{}); err != nil || strings.ContainsAny(prefix, " \t\r\n") {
-		return exit.Usagef("%s: a subject without spaces and wildcards, as in _INBOX_alice, got %s", where, display.Quote(prefix))
+		return exit.Usagef("%s: a subject without spaces and wildcards, as in _INBOX_alice, got %s",
+			where, display.Quote(prefix))
 	}
 	if strings.HasPrefix(prefix, "$") {
-		return exit.Usagef("%s: a subject that does not begin with $, because a node sends no answer there, got %s", where, display.Quote(prefix))
+		return exit.Usagef("%s: a subject that does not begin with $, because a node sends no answer there, got %s",
+			where, display.Quote(prefix))
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ func (c *Flags) patience() time.Duration {
 // impatience is for how long NATS is tried again without --timeout.
 const impatience = 800 * time.Millisecond
 
-// Open connects to NATS. It tries until ctx ends, for as long as a command is patient. No request has been sent if it fails.
+// Open connects to NATS. It tries until ctx ends, for as long as a command is patient. No request has been sent if it
+// fails.
 func (c *Flags) Open(ctx context.Context, name string, notices io.Writer) (*nats.Conn, error) {
 	options, err := c.options(name)
 	if err != nil {
@@ -118,7 +119,8 @@ func (c *Flags) unreachable(ctx context.Context, err error) error {
 		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to log in: %w; "+
 			"check --creds, --nkey, or --user and --password", c.Where(), err)
 	case isPassing(err):
-		return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w (tried for %s)", c.Where(), err, display.Duration(c.patience()))
+		return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w (tried for %s)",
+			c.Where(), err, display.Duration(c.patience()))
 	}
 	return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w", c.Where(), err)
 }
@@ -131,9 +133,10 @@ func (c *Flags) orContext() string {
 	return ""
 }
 
-// Notice tells a user at a terminal that the command still tries. Other outputs get no notice.
+// Notice writes to a terminal that the command still tries. Other outputs get no notice.
 func (c *Flags) Notice(format string, args ...any) {
 	if c.Notices != nil && display.SizeOf(c.Notices) != (display.Size{}) {
-		_, _ = fmt.Fprintf(c.Notices, "holdfast: %s; trying for %s\n", fmt.Sprintf(format, args...), display.Duration(c.Timeout.Duration))
+		_, _ = fmt.Fprintf(c.Notices, "holdfast: %s; trying for %s\n",
+			fmt.Sprintf(format, args...), display.Duration(c.Timeout.Duration))
 	}
 }

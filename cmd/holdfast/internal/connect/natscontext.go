@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
 
-// natsContext is a context of the nats command line: the URL of a NATS server and a login. Its other keys describe it or
-// concern the nats command alone.
+// natsContext is a context of the nats command line: the URL of a NATS server and a login. Its other keys describe it
+// or concern the nats command alone.
 type natsContext struct {
 	URL         string `json:"url"`
 	Token       string `json:"token"`
@@ -64,8 +64,8 @@ func contextFile(name string) (string, error) {
 	return filepath.Join(dir, "context", name+".json"), nil
 }
 
-// selectedContext returns the context that nats context select has chosen, empty for none. It is not used by itself: the
-// same command would take a lock elsewhere after the selection has changed.
+// selectedContext returns the context that nats context select has chosen, empty for none. It is not used by itself:
+// the same command would take a lock elsewhere after the selection has changed.
 func selectedContext() string {
 	dir, err := contextDir()
 	if err != nil {
@@ -85,7 +85,8 @@ func readContext(name string) (*natsContext, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, exit.Usagef("--context: cannot read %q: %w; list the contexts with: nats context ls", path, settings.RootCause(err))
+		return nil, exit.Usagef("--context: cannot read %q: %w; list the contexts with: nats context ls",
+			path, settings.RootCause(err))
 	}
 	return parseContext(path, text)
 }
@@ -109,16 +110,21 @@ func (n *natsContext) supported(path string) error {
 		{"windows_ca_certs_match", strings.Join(n.WindowsCACerts, " "), windowsInstead},
 	} {
 		if setting.value != "" {
-			return exit.Usagef("--context: %q has %s, which holdfast does not support; %s", path, setting.name, setting.instead)
+			return exit.Usagef("--context: %q has %s, which holdfast does not support; %s",
+				path, setting.name, setting.instead)
 		}
 	}
-	for _, file := range []struct{ name, path string }{{"creds", n.Creds}, {"nkey", n.NKey}, {"cert", n.Cert}, {"key", n.Key}, {"ca", n.CA}} {
+	for _, file := range []struct{ name, path string }{
+		{"creds", n.Creds}, {"nkey", n.NKey}, {"cert", n.Cert}, {"key", n.Key}, {"ca", n.CA},
+	} {
 		if scheme, _, isURI := strings.Cut(file.path, "://"); isURI {
-			return exit.Usagef("--context: %q has a %s of %s://, which holdfast does not support; write it to a file and name that", path, file.name, scheme)
+			return exit.Usagef("--context: %q has a %s of %s://, which holdfast does not support; write it to a file and name that",
+				path, file.name, scheme)
 		}
 	}
 	if (n.UserJWT == "") != (n.UserSeed == "") {
-		return exit.Usagef("--context: %q has one of user_jwt and user_seed; they belong together, or give --creds", path)
+		return exit.Usagef("--context: %q has one of user_jwt and user_seed; they belong together, or give --creds",
+			path)
 	}
 	return nil
 }
@@ -138,8 +144,9 @@ func (c *Flags) useContext(s *settings.Settings) error {
 		c.server = cmp.Or(n.URL, c.server)
 	}
 	if !s.Has("creds") && !s.Has("nkey") && !s.Has("user") {
-		c.creds, c.nkey = fromHome(n.Creds), fromHome(n.NKey)
-		c.user, c.password = cmp.Or(n.User, n.Token), n.Password
+		c.login = Login{
+			Creds: fromHome(n.Creds), NKey: fromHome(n.NKey), User: cmp.Or(n.User, n.Token), Password: n.Password,
+		}
 		c.userJWT, c.userSeed = n.UserJWT, n.UserSeed
 	}
 	if !s.Has("tls-cert") {
@@ -151,12 +158,13 @@ func (c *Flags) useContext(s *settings.Settings) error {
 	c.tlsFirst = c.tlsFirst || n.TLSFirst && !s.Has("tls-first")
 	c.inboxPrefix, c.socksProxy = cmp.Or(c.inboxPrefix, n.InboxPrefix), cmp.Or(c.socksProxy, n.SocksProxy)
 	where := "the context " + display.Name(c.context)
-	for _, path := range []string{c.creds, c.nkey, c.tlsCert, c.tlsKey, c.tlsCA} {
+	for _, path := range []string{c.login.Creds, c.login.NKey, c.tlsCert, c.tlsKey, c.tlsCA} {
 		if err := settings.CheckFile(where, path); err != nil {
 			return err
 		}
 	}
-	return cmp.Or(CheckInboxPrefix(where+", inbox_prefix", c.inboxPrefix), checkProxy(where+", socks_proxy", c.socksProxy))
+	return cmp.Or(CheckInboxPrefix(where+", inbox_prefix", c.inboxPrefix),
+		checkProxy(where+", socks_proxy", c.socksProxy))
 }
 
 // fromHome replaces a leading ~ with the home directory.

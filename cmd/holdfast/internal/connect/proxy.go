@@ -18,7 +18,8 @@ func checkProxy(where, address string) error {
 		return nil
 	}
 	if _, err := proxyDialer(address); err != nil {
-		return exit.Usagef("%s: the URL of a SOCKS5 proxy, as in socks5://127.0.0.1:1080, got %q", where, request.WithoutSecrets(address))
+		return exit.Usagef("%s: the URL of a SOCKS5 proxy, as in socks5://127.0.0.1:1080, got %q",
+			where, request.WithoutSecrets(address))
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ func (c *Flags) addTenant(cmd *cobra.Command, usage string) {
 	})
 }
 
-// Subjects returns the prefix of the subjects on which requests about a resource are sent: the tenant's, if one is selected.
+// Subjects returns the prefix of the subjects on which requests about a resource are sent: the tenant's, if one is
+// selected.
 func (c *Flags) Subjects() messages.Prefix { return c.SubjectsOf(c.Tenant) }
 
 // SubjectsOf returns the prefix for the resources of a tenant; empty, or all tenants: for those of none.
@@ -38,8 +39,8 @@ func (c *Flags) SubjectsOf(tenant string) messages.Prefix {
 	return prefix.Tenant(tenant)
 }
 
-// Options returns the options of a client of the deployment. It is one of the tenant if the command is about no others: one
-// that may be about all tenants has to say with each call whose locks it means.
+// Options returns the options of a client of the deployment. It is one of the tenant if the command is about no others:
+// one that may be about all tenants has to say with each call whose locks it means.
 func (c *Flags) Options() []holdfast.Option {
 	options := []holdfast.Option{holdfast.Prefix(c.Prefix), holdfast.Timeout(c.Timeout.Duration)}
 	if c.Tenant != "" && !c.anyTenant {

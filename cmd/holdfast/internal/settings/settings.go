@@ -2,15 +2,14 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -20,39 +19,42 @@ import (
 // ConfigFlag names the configuration file; a command without this flag reads none.
 const ConfigFlag = "config"
 
-// envAnnotation holds the name of the environment variable of a flag.
+// envAnnotation has the environment variables of a flag.
 const envAnnotation = "holdfast_env"
+
+// maxConfigFile bounds the configuration file in bytes.
+const maxConfigFile = 1 << 20
 
 // Settings are the values of a command's flags with their sources: the command line, else the environment, else
 // the configuration file, else the default. The flag itself parses the value of every source, so the rules and
 // the wording of errors are the same.
 type Settings struct {
 	flags *pflag.FlagSet
-	viper *viper.Viper
-	file  string
+	// Given has the source of each flag that a source sets, in the words of an error.
 	Given map[string]string
 }
 
 // Load sets the flags that the command line has not set.
 func Load(flags *pflag.FlagSet) (*Settings, error) {
-	s := &Settings{flags: flags, viper: viper.New(), Given: make(map[string]string)}
-	flags.VisitAll(func(f *pflag.Flag) {
-		if env := Env(f); env != "" {
-			s.viper.MustBindEnv(f.Name, env)
-		}
-	})
-	if err := s.readFile(); err != nil {
+	s := &Settings{flags: flags, Given: make(map[string]string)}
+	file, err := s.readFile()
+	if err != nil {
 		return nil, err
 	}
-	return s, s.fill()
+	flags.VisitAll(func(f *pflag.Flag) {
+		if err == nil {
+			err = s.fill(f, file)
+		}
+	})
+	return s, err
 }
 
-// SetEnv assigns an environment variable to the flag.
-func SetEnv(f *pflag.Flag, variable string) {
+// SetEnv assigns environment variables to the flag: the one that is documented, and those of earlier versions.
+func SetEnv(f *pflag.Flag, variables ...string) {
 	if f.Annotations == nil {
 		f.Annotations = make(map[string][]string)
 	}
-	f.Annotations[envAnnotation] = []string{variable}
+	f.Annotations[envAnnotation] = variables
 }
 
 // Env returns the environment variable of the flag; empty for none.
@@ -63,81 +65,94 @@ func Env(f *pflag.Flag) string {
 	return ""
 }
 
-// Variable returns the HOLDFAST_ variable of a flag: HOLDFAST_MIN_TTL.
-func Variable(flag string) string {
-	return "HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+// fromEnv returns the value that the environment has for the flag, and the variable; empty without one.
+func fromEnv(f *pflag.Flag) (value, variable string) {
+	for _, variable := range f.Annotations[envAnnotation] {
+		if value := os.Getenv(variable); value != "" {
+			return value, variable
+		}
+	}
+	return "", ""
 }
 
-func (s *Settings) readFile() error {
+// Variable returns the HOLDFAST_ variable of a flag: HOLDFAST_MIN_TTL.
+func Variable(flag string) string {
+	return ownPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// entry is a value of the configuration file, and where it is, in the words of an error.
+type entry struct {
+	value any
+	where string
+}
+
+// readFile returns what the configuration file sets, by the names of the flags.
+func (s *Settings) readFile() (map[string]entry, error) {
 	f := s.flags.Lookup(ConfigFlag)
 	if f == nil {
-		return nil
+		return nil, nil
 	}
 	path, where := f.Value.String(), "--"+ConfigFlag
 	if !f.Changed {
-		path, where = s.viper.GetString(ConfigFlag), Env(f)
+		path, where = fromEnv(f)
 	}
 	if path == "" {
-		return nil
+		return nil, nil
 	}
-	if !slices.Contains([]string{".yaml", ".yml", ".toml"}, filepath.Ext(path)) {
-		return exit.Usagef("%s: a file that ends in .yaml, .yml or .toml, got %q", where, path)
+	var values map[string]any
+	if err := ReadFile(path, maxConfigFile, &values); err != nil {
+		return nil, exit.Usagef("%s: %w", where, err)
 	}
-	s.file = filepath.Base(path)
-	s.viper.SetConfigFile(path)
-	if err := s.viper.ReadInConfig(); err != nil {
-		return badFile(where, path, err)
+	var known []string // the flags with a variable, except the one of the file
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		if Env(f) != "" && f.Name != ConfigFlag {
+			known = append(known, f.Name)
+		}
+	})
+	name, entries := display.Name(filepath.Base(path)), make(map[string]entry)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		f, err := Find(s.flags, strings.ToLower(key), "setting", known)
+		if err != nil {
+			return nil, exit.Usagef("%s: %w", name, err)
+		}
+		entries[f.Name] = entry{values[key], key + " in " + name}
 	}
-	return s.knownKeys()
+	return entries, nil
 }
 
-func badFile(where, path string, err error) error {
-	if parse, is := errors.AsType[viper.ConfigParseError](err); is {
-		return exit.Usagef("%s: cannot parse %q: %w", where, path, parse.Unwrap())
+// Find returns the flag that a key of a file sets. A key that is none of the known flags is an error: an ignored
+// misspelling would be hard to find. what says what the keys are.
+func Find(flags *pflag.FlagSet, key, what string, known []string) (*pflag.Flag, error) {
+	slices.Sort(known)
+	if f := flags.Lookup(key); f != nil && slices.Contains(known, f.Name) {
+		return f, nil
 	}
-	return exit.Usagef("%s: cannot read %q: %w", where, path, RootCause(err))
+	if instead, is := cli.Removed(key); is {
+		return nil, fmt.Errorf("there is no %s %q any more; %s", what, key, instead)
+	}
+	if near, ok := cli.Nearest(key, known); ok {
+		return nil, fmt.Errorf("unknown %s %q; did you mean %q?", what, key, near)
+	}
+	return nil, fmt.Errorf("unknown %s %q; the %ss are: %s", what, key, what, strings.Join(known, ", "))
 }
 
-// knownKeys refuses a file with a key that is not a flag: an ignored misspelling would be hard to find.
-func (s *Settings) knownKeys() error {
-	known := s.keys()
-	keys := s.viper.AllKeys()
-	slices.Sort(keys)
-	for _, key := range keys {
-		if slices.Contains(known, key) || key == ConfigFlag && !s.viper.InConfig(key) {
-			continue
-		}
-		if near, ok := cli.Nearest(key, known); ok {
-			return exit.Usagef("%s: unknown setting %q; did you mean %q?", display.Name(s.file), key, near)
-		}
-		return exit.Usagef("%s: unknown setting %q; the settings are: %s", display.Name(s.file), key, strings.Join(known, ", "))
+// Assign sets a flag to a value of a file. where names the value in an error.
+func Assign(f *pflag.Flag, value any, where string) error {
+	text, ok := scalar(value)
+	if list, isList := value.([]any); isList && f.Value.Type() == "stringSlice" {
+		text, ok = commaSeparated(list)
+	}
+	if !ok {
+		return exit.Usagef("%s: one value, not a list, a table or nothing", where)
+	}
+	if err := f.Value.Set(text); err != nil {
+		return cli.BadValue(where, text, err)
 	}
 	return nil
 }
 
-// keys returns the keys that the file may contain: the flags with a variable, except the one of the file.
-func (s *Settings) keys() []string {
-	var keys []string
-	s.flags.VisitAll(func(f *pflag.Flag) {
-		if Env(f) != "" && f.Name != ConfigFlag {
-			keys = append(keys, f.Name)
-		}
-	})
-	slices.Sort(keys)
-	return keys
-}
-
-// fill returns the first error.
-func (s *Settings) fill() (err error) {
-	s.flags.VisitAll(func(f *pflag.Flag) {
-		if err == nil {
-			err = s.fillFlag(f)
-		}
-	})
-	return err
-}
-
-func (s *Settings) fillFlag(f *pflag.Flag) error {
+// fill sets one flag.
+func (s *Settings) fill(f *pflag.Flag, file map[string]entry) error {
 	if f.Changed {
 		s.Given[f.Name] = "--" + f.Name
 		if f.Value.Type() == "string" && f.Value.String() == "" {
@@ -146,35 +161,19 @@ func (s *Settings) fillFlag(f *pflag.Flag) error {
 		}
 		return nil
 	}
-	value := s.viper.Get(f.Name)
-	if value == nil || value == "" {
+	from := file[f.Name]
+	if text, variable := fromEnv(f); text != "" {
+		from = entry{text, variable}
+	}
+	if from.value == nil || from.value == "" {
 		return nil
 	}
-	where := s.where(f)
-	text, ok := Scalar(value)
-	if list, isList := value.([]any); isList && f.Value.Type() == "stringSlice" {
-		text, ok = commaSeparated(list)
-	}
-	if !ok {
-		return exit.Usagef("%s: one value, not a list or a table", where)
-	}
-	if err := f.Value.Set(text); err != nil {
-		return cli.BadValue(where, text, err)
-	}
-	s.Given[f.Name] = where
-	return nil
+	s.Given[f.Name] = from.where
+	return Assign(f, from.value, from.where)
 }
 
-// where names the source of a value that the command line has not set.
-func (s *Settings) where(f *pflag.Flag) string {
-	if env := Env(f); os.Getenv(env) != "" {
-		return env
-	}
-	return fmt.Sprintf("%s in %s", f.Name, display.Name(s.file))
-}
-
-// Scalar returns a value of a file in the form of the command line. It is not ok for a list, a table or nothing.
-func Scalar(value any) (string, bool) {
+// scalar returns a value of a file in the form of the command line. It is not ok for a list, a table or nothing.
+func scalar(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
 		return v, true
@@ -188,7 +187,7 @@ func Scalar(value any) (string, bool) {
 func commaSeparated(list []any) (string, bool) {
 	var words []string
 	for _, value := range list {
-		word, ok := Scalar(value)
+		word, ok := scalar(value)
 		if !ok {
 			return "", false
 		}

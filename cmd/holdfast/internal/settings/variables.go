@@ -51,8 +51,8 @@ func isResult(name string) bool {
 	return slices.Contains(results, name) || strings.HasPrefix(name, PrefixMetadata)
 }
 
-// ForCommand returns the environment of a command that lock or fence-agent starts: without what an outer one has set, and
-// without the secrets of the login, which a child needs only if it is given them.
+// ForCommand returns the environment of a command that lock or fence-agent starts: without what an outer one has set,
+// and without the secrets of the login, which a child needs only if it is given them.
 func ForCommand(environ []string) []string {
 	isSet := func(name string) bool {
 		return slices.ContainsFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
@@ -72,8 +72,8 @@ func ForCommand(environ []string) []string {
 }
 
 // CheckVariables refuses an environment variable that resembles a setting: most likely it is a misspelling, and the
-// setting would have its default. One that is named after a flag of the command which takes none is refused, too; one that is
-// named after a flag of another command is not.
+// setting would have its default. One that is named after a flag of the command which takes none is refused, too; one
+// that is named after a flag of another command is not.
 func CheckVariables(cmd *cobra.Command, environ []string) error {
 	if !takesVariables(cmd) {
 		return nil
@@ -84,13 +84,18 @@ func CheckVariables(cmd *cobra.Command, environ []string) error {
 	for _, name := range Strangers(cmd.Root(), environ) {
 		flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, ownPrefix)), "_", "-")
 		if cmd.Flags().Lookup(flag) != nil {
-			return exit.Usagef("%s has no effect: --%s is given on the command line only; unset the variable", display.Name(name), flag)
+			return exit.Usagef("%s has no effect: --%s is given on the command line only; unset the variable",
+				display.Name(name), flag)
+		}
+		if instead, is := cli.Removed(flag); is {
+			return exit.Usagef("%s has no effect any more; %s", display.Name(name), instead)
 		}
 		if slices.Contains(flags, flag) {
 			continue
 		}
 		if near, ok := cli.Nearest(strings.TrimPrefix(name, ownPrefix), known); ok {
-			return exit.Usagef("unknown setting %s; did you mean %s? If it is for another program, unset it here", display.Name(name), ownPrefix+near)
+			return exit.Usagef("unknown setting %s; did you mean %s? If it is for another program, unset it here",
+				display.Name(name), ownPrefix+near)
 		}
 	}
 	return nil
@@ -113,7 +118,11 @@ func knownVariables(root *cobra.Command) (known []string) {
 	for _, name := range results {
 		add(name)
 	}
-	visitFlags(root, func(f *pflag.Flag) { add(Env(f)) })
+	visitFlags(root, func(f *pflag.Flag) {
+		for _, variable := range f.Annotations[envAnnotation] {
+			add(variable)
+		}
+	})
 	slices.Sort(known)
 	return slices.Compact(known)
 }

@@ -39,7 +39,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- /* Probes come from the host of the pod; metrics and health have no secrets. */ -}}
 {{- $settings := dict "log-format" "json" "http" "0.0.0.0:8422" "http-insecure" true -}}
 {{- if .Values.external.url -}}
-  {{- $_ := set $settings "nats" .Values.external.url -}}
+  {{- $_ := set $settings "server" .Values.external.url -}}
   {{- $_ := set $settings "replicas" .Values.external.replicas -}}
   {{- if .Values.external.credsSecret }}{{ $_ := set $settings "creds" "/etc/holdfast/creds/nats.creds" }}{{ end -}}
   {{- if .Values.external.caSecret }}{{ $_ := set $settings "tls-ca" "/etc/holdfast/ca/ca.crt" }}{{ end -}}

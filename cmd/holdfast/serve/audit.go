@@ -1,4 +1,4 @@
-package commands
+package serve
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 // auditWarnings is how often the log says that the audit file cannot be written.
 const auditWarnings = time.Minute
 
-// auditFile is a file at whose end each line is written at once. It can be opened again, so that it can be renamed. It is
-// safe for concurrent use.
+// auditFile is a file at whose end each line is written at once. It can be opened again, so that it can be renamed. It
+// is safe for concurrent use.
 type auditFile struct {
 	path string
 	log  *slog.Logger
@@ -57,8 +57,8 @@ func (a *auditFile) open() error {
 	return nil
 }
 
-// Write implements io.Writer. An error is logged. After a line of which only a part was written, the next one begins a new
-// line.
+// Write implements io.Writer. An error is logged. After a line of which only a part was written, the next one begins a
+// new line.
 func (a *auditFile) Write(line []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

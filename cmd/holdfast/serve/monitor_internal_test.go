@@ -1,4 +1,4 @@
-package commands
+package serve
 
 import (
 	"context"
@@ -18,7 +18,8 @@ import (
 func TestReadinessFollowsTheNode(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	m, err := (&monitorFlags{http: "127.0.0.1:0"}).start("n1", messages.DefaultPrefix, true, nil, log)
+	cfg := &server.Config{Name: "n1", Prefix: messages.DefaultPrefix, Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir()}, Log: log}
+	m, err := (&monitoring{http: "127.0.0.1:0", chosen: true}).start(cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +30,7 @@ func TestReadinessFollowsTheNode(t *testing.T) {
 	})
 	untilReady(t, m, "[-]started failed: the node is being started\n[+]running ok")
 
-	cfg := server.Config{Name: "n1", Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir()}, Log: log}
-	m.watch(&cfg)
-	running, err := server.Start(t.Context(), cfg)
+	running, err := server.Start(t.Context(), *cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

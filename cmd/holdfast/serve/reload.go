@@ -1,4 +1,4 @@
-package commands
+package serve
 
 import (
 	"log/slog"
@@ -29,7 +29,7 @@ func newReload(log *slog.Logger) *reload {
 	return r
 }
 
-// add has read called at each signal, on one goroutine. what and path name the file in the log.
+// add registers a file: read is called at each signal, on one goroutine. what and path name the file in the log.
 func (r *reload) add(what, path string, read func() error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

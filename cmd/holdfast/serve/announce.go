@@ -1,4 +1,4 @@
-package commands
+package serve
 
 import (
 	"context"
@@ -22,9 +22,10 @@ func (s *serve) announce(w io.Writer, r *server.Server, m *monitor) error {
 	if r.DataDir() != "" {
 		data = display.Name(r.DataDir())
 	}
-	if s.logFormat.Word == "json" {
+	if s.logging.isJSON() {
 		record := slog.NewRecord(time.Now(), slog.LevelInfo, "Holdfast is ready", 0)
-		record.Add("nats", url, "node", s.name, "shards", r.Deployment().Shards(), "data", data, "prefix", s.prefix)
+		record.Add("nats", url, "node", s.deployment.name, "shards", r.Deployment().Shards(),
+			"data", data, "prefix", s.deployment.prefix)
 		if m.web != nil {
 			record.Add("http", m.web.URL())
 		}
@@ -37,8 +38,8 @@ func (s *serve) announce(w io.Writer, r *server.Server, m *monitor) error {
 	if url != nats.DefaultURL {
 		where = " --server " + url
 	}
-	if s.prefix != string(messages.DefaultPrefix) {
-		prefix = " --prefix " + s.prefix
+	if s.deployment.prefix != string(messages.DefaultPrefix) {
+		prefix = " --prefix " + s.deployment.prefix
 	}
 	if m.web != nil {
 		watch = fmt.Sprintf("Metrics:      %s/metrics; health: /livez, /readyz\n", m.web.URL())
@@ -49,7 +50,7 @@ func (s *serve) announce(w io.Writer, r *server.Server, m *monitor) error {
 	_, err := fmt.Fprintf(w, `Holdfast is ready: NATS at %s, node %s, %s, data in %s
 Take a lock:  holdfast acquire orders.42 --owner me --ttl 30s%s%s
          or:  nats%s req %s '{"owner":"me","ttl_ms":30000}'
-%s`, url, display.Name(s.name), display.Count(int(r.Deployment().Shards()), "shard"), data, where, prefix,
-		where, messages.Prefix(s.prefix).Operation(messages.OpAcquire, "orders.42"), watch)
+%s`, url, display.Name(s.deployment.name), display.Count(int(r.Deployment().Shards()), "shard"), data, where, prefix,
+		where, messages.Prefix(s.deployment.prefix).Operation(messages.OpAcquire, "orders.42"), watch)
 	return err
 }

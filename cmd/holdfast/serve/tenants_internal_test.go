@@ -1,4 +1,4 @@
-package commands
+package serve
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/holdfast-io/holdfast/actors/node"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 // reading returns a serve command with a tenants file of this name and content.
@@ -20,12 +20,9 @@ func reading(t *testing.T, name, content string) *serve {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	least, most := cli.Millis(messages.MinTTLMillis), cli.Millis(messages.MaxTTLMillis)
-	s := &serve{
-		tenants: path, minTTL: cli.NewDuration(least, least, most), maxTTL: cli.NewDuration(most, least, most),
-		maxDelay: cli.NewDuration(cli.Millis(messages.MaxDelayMillis), 0, cli.Millis(messages.MaxDelayMillis)),
-	}
-	s.setBounds()
+	s := newServe(Program{})
+	s.addFlags(&cobra.Command{})
+	s.tenants.file = path
 	return s
 }
 
@@ -38,8 +35,8 @@ func TestTenantsFile(t *testing.T) {
 		"tenants.toml": "[ORDERS]\nmax-held = 7\nmax-waiting = 8\nmax-rate = 9\nmin-ttl = '1s'\nmax-ttl = '1m'\nmax-delay = '0s'\n['$G']\n[orders]\n",
 	} {
 		s := reading(t, name, content)
-		s.maxTTL.Duration, s.maxHeld.Value = time.Hour, 1000
-		all, err := s.readTenants()
+		s.limits.maxTTL.Duration, s.limits.maxHeld.Value = time.Hour, 1000
+		all, err := s.tenants.read()
 		if err != nil || len(all) != 3 {
 			t.Fatalf("%s: %v, %v", name, all, err)
 		}
@@ -52,7 +49,7 @@ func TestTenantsFile(t *testing.T) {
 			t.Errorf("%s: what is not set is %+v", name, global)
 		}
 	}
-	if all, err := reading(t, "tenants.yaml", "").readTenants(); err != nil || all == nil || len(all) != 0 {
+	if all, err := reading(t, "tenants.yaml", "").tenants.read(); err != nil || all == nil || len(all) != 0 {
 		t.Errorf("an empty file: %v, %v, want no tenant", all, err)
 	}
 }
@@ -81,17 +78,17 @@ func TestMistakesInTheTenantsFile(t *testing.T) {
 		strings.Repeat("#", maxTenantsFile):   "",
 		strings.Repeat("#", maxTenantsFile+1): fmt.Sprintf("at most %d bytes", maxTenantsFile),
 	} {
-		_, err := reading(t, "tenants.yaml", content).readTenants()
+		_, err := reading(t, "tenants.yaml", content).tenants.read()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.40q: got %v, want %q", content, err, want)
 		}
 	}
-	if _, err := reading(t, "tenants.txt", "").readTenants(); err == nil || !strings.Contains(err.Error(), ".yaml, .yml or .toml") {
+	if _, err := reading(t, "tenants.txt", "").tenants.read(); err == nil || !strings.Contains(err.Error(), ".yaml, .yml or .toml") {
 		t.Errorf("a file that is neither YAML nor TOML: %v", err)
 	}
 	missing := reading(t, "tenants.yaml", "")
-	missing.tenants += "x.yaml"
-	if _, err := missing.readTenants(); err == nil || !strings.Contains(err.Error(), "no such file") {
+	missing.tenants.file += "x.yaml"
+	if _, err := missing.tenants.read(); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a file that is missing: %v", err)
 	}
 }

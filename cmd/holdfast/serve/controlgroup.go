@@ -1,4 +1,4 @@
-package commands
+package serve
 
 import (
 	"io/fs"
@@ -10,9 +10,10 @@ import (
 )
 
 // groupLimit returns the lowest limit of memory in bytes of the control groups of this process and those around them,
-// [math.MaxInt64] without one. In a container the paths may be those of the host; the top of the tree is the container then.
+// [math.MaxInt64] without one. In a container the paths may be those of the host; the top of the tree is the container
+// then.
 func groupLimit(root fs.FS) int64 {
-	least := int64(math.MaxInt64)
+	lowest := int64(math.MaxInt64)
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup") // other systems have none
 	for line := range strings.Lines(string(groups)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -29,10 +30,10 @@ func groupLimit(root fs.FS) int64 {
 			for _, file := range files {
 				text, _ := fs.ReadFile(root, path.Join(dir, file)) // the root has none
 				if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
-					least = min(least, limit)
+					lowest = min(lowest, limit)
 				}
 			}
 		}
 	}
-	return least
+	return lowest
 }

@@ -1,4 +1,4 @@
-package commands
+package serve
 
 import (
 	"log/slog"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
@@ -42,11 +43,13 @@ func TestExposedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text strings.Builder
-		s := &serve{
-			local: embedded.Config{DataDir: data, AuthFile: file("auth", mode)},
-			nkey:  file("nkey", mode), tenants: file("tenants", mode), creds: filepath.Join(dir, "missing"),
-		}
-		s.warnOfExposed(slog.New(slog.NewTextHandler(&text, nil)))
+		s := newServe(Program{})
+		s.login.NKey, s.login.Creds = file("nkey", mode), filepath.Join(dir, "missing")
+		s.tenants.file = file("tenants", mode)
+		s.warnOfExposed(&server.Config{
+			Embedded: embedded.Config{DataDir: data, AuthFile: file("auth", mode)},
+			Log:      slog.New(slog.NewTextHandler(&text, nil)),
+		})
 		var got []string
 		for _, flag := range []string{"auth", "creds", "data", "nkey", "tenants"} {
 			if strings.Contains(text.String(), "flag=--"+flag+" file="+filepath.Join(dir, flag)+" mode=") {
