@@ -114,7 +114,7 @@ func (m *monitorFlags) start(name string, prefix messages.Prefix, chosen bool, a
 	mux.HandleFunc("GET /version", showVersion)
 	if mode := m.pageMode(cfg); mode != pageOff {
 		running.page = page.New(page.Config{
-			Prefix: prefix, Name: name, Actions: mode == pageActions, Totals: running.metrics.Totals, Log: log,
+			Prefix: prefix, Name: name, Actions: mode == pageActions, Log: log,
 		})
 		running.page.Register(mux)
 	}
