@@ -13,8 +13,8 @@ import (
 )
 
 // connection checks the way to NATS.
-func (p *patient) connection(ctx context.Context, r *Result) {
-	nc, begun := p.cfg.Conn, time.Now()
+func (d *deployment) connection(ctx context.Context, r *Result) {
+	nc, begun := d.cfg.Conn, time.Now()
 	if err := nc.FlushWithContext(ctx); err != nil {
 		r.unreachable(fmt.Errorf("NATS at %s does not answer: %w", nc.ConnectedAddr(), err))
 		return
@@ -22,7 +22,7 @@ func (p *patient) connection(ctx context.Context, r *Result) {
 	took := time.Since(begun)
 	version := nc.ConnectedServerVersion()
 	r.see("NATS %s, server %s at %s, round trip %s", display.OneLine(version), display.Name(nc.ConnectedServerName()), nc.ConnectedAddr(), short(took))
-	if took >= p.cfg.Slow {
+	if took >= d.cfg.Slow {
 		r.warn(fmt.Sprintf("the round trip to NATS at %s takes %s", nc.ConnectedAddr(), short(took)),
 			"each request takes at least that long",
 			"look at the network and at the load of that server, or connect to a nearer one with --server")

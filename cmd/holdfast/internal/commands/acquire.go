@@ -74,12 +74,6 @@ delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-age
 
 func (a *acquire) question() question {
 	q := question{wait: a.wait.Duration, message: a.request}
-	if a.sharing.On() {
-		q.needs = append(q.needs, messages.FeatureSharing)
-	}
-	if a.holdBack.On() {
-		q.needs = append(q.needs, messages.FeatureDelay)
-	}
 	if a.requestID == "" {
 		q.renew = func() { a.requestID = rand.Text() }
 		q.renew()

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// leastTimeout is the minimum time for an answer if connecting took the whole timeout.
-	leastTimeout = 100 * time.Millisecond
+	// minTimeout is the minimum time for an answer if connecting took the whole timeout.
+	minTimeout = 100 * time.Millisecond
 	// withdrawalTimeout bounds the withdrawal of an interrupted request from the queue.
 	withdrawalTimeout = time.Second
 )
@@ -37,8 +37,6 @@ type question struct {
 	message func(left time.Duration) proto.Message
 	// withdrawal returns the message that removes the request from the queue; nil if it cannot be in one.
 	withdrawal func() *messages.ReleaseRequest
-	// needs are the features of the deployment whose fields or operations the request has.
-	needs []string
 	// token is where the request has its token, which is read first if it is 0; nil if it needs none.
 	token *cli.Token
 	// renew gives the request a new id after its lease has ended; nil if the user chose the id.
@@ -83,10 +81,10 @@ func (a *asker) close() {
 	a.sender.Close(ctx)
 }
 
-// reply returns the answer to q. The exit code of an error tells whether the request may have had an effect.
+// reply returns the answer to q. The exit code of an error says whether the request may have had an effect.
 func (a *asker) reply(ctx context.Context, q question) (*messages.Reply, error) {
 	end := time.Now().Add(q.wait)
-	deadline := end.Add(max(a.connection.Timeout.Duration-q.spent, leastTimeout))
+	deadline := end.Add(max(a.connection.Timeout.Duration-q.spent, minTimeout))
 	for {
 		answer, refusal, err := a.ask(ctx, q, deadline)
 		if err != nil || refusal != nil {
@@ -102,7 +100,7 @@ func (a *asker) reply(ctx context.Context, q question) (*messages.Reply, error) 
 		case q.renew != nil && isOver(q.op, reply.GetStatus()):
 			q.renew()
 		default:
-			return a.accounted(ctx, q, reply), nil
+			return reply, nil
 		}
 	}
 }
@@ -143,58 +141,18 @@ func (a *asker) find(ctx context.Context, q question, owner string) (*messages.R
 
 // page reads the answer to q into m, or returns a refusal.
 func (a *asker) page(ctx context.Context, q question, m proto.Message) (*messages.Reply, error) {
-	answer, refusal, err := a.ask(ctx, q, time.Now().Add(max(a.connection.Timeout.Duration-q.spent, leastTimeout)))
+	answer, refusal, err := a.ask(ctx, q, time.Now().Add(max(a.connection.Timeout.Duration-q.spent, minTimeout)))
 	if err != nil || refusal != nil {
 		return refusal, err
 	}
 	var refused *request.Refusal
 	switch err := answer.Decode(m); {
 	case errors.As(err, &refused):
-		return a.accounted(ctx, q, refused.Reply), nil
+		return refused.Reply, nil
 	case err != nil:
 		return nil, exit.Errorf(exit.Unknown, "cannot decode the answer: %w", err)
 	}
 	return nil, nil
-}
-
-// purposes are what the features are for that a request may need.
-var purposes = map[string]string{
-	messages.FeatureSharing: "shared leases and the requests that wait",
-	messages.FeatureDelay:   "resources that are held back after a loss",
-	messages.FeatureTenants: "tenants, and start them with --tenants",
-}
-
-// accounted returns the answer. If it refuses a request that needs features, and the deployment lacks one, it says so:
-// earlier versions refuse the unknown field, and name only that.
-func (a *asker) accounted(ctx context.Context, q question, r *messages.Reply) *messages.Reply {
-	if r.GetStatus() == messages.Status_INVALID {
-		if lack := a.lacking(ctx, q.needs); lack != "" {
-			r.Error = lack
-		}
-	}
-	return r
-}
-
-// lacking returns a sentence about the first of the features that the deployment is known to lack; empty if it has all of
-// them, or does not answer.
-func (a *asker) lacking(ctx context.Context, features []string) string {
-	if len(features) == 0 {
-		return ""
-	}
-	info := &messages.Info{}
-	refusal, err := a.page(ctx, question{
-		op: opInfo, subject: messages.Prefix(a.connection.Prefix).Info(), message: func(time.Duration) proto.Message { return &messages.GetRequest{} },
-	}, info)
-	if err != nil || refusal != nil {
-		return ""
-	}
-	for _, feature := range features {
-		if !slices.Contains(info.GetFeatures(), feature) {
-			return fmt.Sprintf("Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for %s",
-				a.connection.Where(), info.GetVersion(), feature, purposes[feature])
-		}
-	}
-	return ""
 }
 
 // ask sends q until it is answered. It returns an answer, the refusal of the last attempt, or an error.
@@ -294,9 +252,6 @@ func (a *asker) explain(q question, failure *request.Error, interrupted bool, to
 	case errors.As(failure, &refusal):
 		return refusal.Reply, nil
 	case errors.Is(failure, request.ErrNoResponders):
-		if lack := a.lacking(context.Background(), q.needs); lack != "" { // the deployment does not know the operation
-			return nil, exit.Usagef("%s", lack)
-		}
 		return nil, a.noNode(q)
 	}
 	code, effect := exit.Unknown, fmt.Sprintf("%s may have had an effect; check with: holdfast get", q.op)
@@ -335,7 +290,7 @@ func (a *asker) noNode(q question) error {
 		with, a.connection.Where(), subject)
 }
 
-// isOver reports whether an acquire was told that its request had been granted and that its lease has ended.
+// isOver reports whether the answer to an acquire is that its request had been granted and that its lease has ended.
 func isOver(op messages.Operation, s messages.Status) bool {
 	return op == messages.OpAcquire && (s == messages.Status_RELEASED || s == messages.Status_EXPIRED)
 }

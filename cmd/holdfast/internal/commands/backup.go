@@ -87,18 +87,15 @@ func (b *backupCommand) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// errIdle ends a task that makes no progress.
-var errIdle = errors.New("no answer")
-
 // copy writes the backup.
 func (b *backupCommand) copy(cmd *cobra.Command, nc *nats.Conn, w io.Writer) (*backup.Contents, error) {
 	log, err := newLogger(cmd.ErrOrStderr(), "warn", "text")
 	if err != nil {
 		return nil, err
 	}
-	g := newGauge(cmd, "copying")
-	defer g.clear()
-	ctx, stop := g.guard(cmd.Context(), b.connection.Timeout.Duration, errIdle)
+	bar := display.NewGauge(cmd.ErrOrStderr())
+	defer bar.Clear()
+	ctx, idle, stop := guard(cmd.Context(), b.connection.Timeout.Duration)
 	defer stop()
 	d, err := jetstream.OpenDeployment(ctx, nc, jetstream.DeploymentConfig{
 		Prefix: messages.Prefix(b.connection.Prefix), Existing: true, Log: log,
@@ -109,7 +106,11 @@ func (b *backupCommand) copy(cmd *cobra.Command, nc *nats.Conn, w io.Writer) (*b
 	h := &archive.Header{
 		Prefix: b.connection.Prefix, Shards: d.Shards(), Version: programVersion(), AtMs: time.Now().UnixMilli(),
 	}
-	contents, err := backup.Copy(ctx, g.output(w), h, func(shard uint32) backup.Source { return d.Bucket(shard) }, g.show)
+	source := func(shard uint32) backup.Source { return d.Bucket(shard) }
+	contents, err := backup.Copy(ctx, idle.output(w), h, source, func(done float64) {
+		idle.progress()
+		bar.Show(done, "copying")
+	})
 	return contents, storageError(ctx, &b.connection, err)
 }
 

@@ -24,7 +24,7 @@ import (
 type deadlocks struct{ list }
 
 func newDeadlocks() *cobra.Command {
-	d := &deadlocks{list{waiters: true}}
+	d := &deadlocks{}
 	cmd := &cobra.Command{
 		Use:   "deadlocks [PATTERN]",
 		Short: "Find owners that wait for one another",
@@ -95,7 +95,7 @@ func (d *deadlocks) get(ctx context.Context, w io.Writer, r cli.Resource) (*mess
 		return nil, exit.Errorf(exit.Unexpected, "the node has listed a resource that cannot be one: %w", err)
 	}
 	subject := d.connection.SubjectsOf(r.Tenant).Operation(messages.OpGet, key)
-	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, subject: subject, needs: []string{messages.FeatureSharing}, message: func(time.Duration) proto.Message {
+	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, subject: subject, message: func(time.Duration) proto.Message {
 		return &messages.GetRequest{Waiters: true}
 	}})
 	if err != nil || !isRefusal(reply.GetStatus()) {

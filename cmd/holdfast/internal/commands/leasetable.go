@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -21,18 +22,17 @@ type listing struct {
 type row struct {
 	lease  *messages.Lease
 	waiter *messages.Waiter
-	// lost: the lease is lost, and its remaining time that of the hold.
-	lost bool
 }
 
-// rows returns the leases sorted by resource and tenant, in the order of the node for each, with the queue behind them.
-func (l *listing) rows() []row {
+// rows returns the leases sorted by resource and tenant, in the order of the node for each, with the waiting requests behind
+// them.
+func (l *listing) rows(waiters bool) []row {
 	leases := slices.Clone(l.leases)
 	slices.SortStableFunc(leases, func(a, b *messages.Lease) int { return cli.ResourceOf(a).Compare(cli.ResourceOf(b)) })
 	var rows []row
 	for i, lease := range leases {
-		rows = append(rows, row{lease: lease, lost: l.lost})
-		if i+1 < len(leases) && cli.ResourceOf(leases[i+1]) == cli.ResourceOf(lease) {
+		rows = append(rows, row{lease: lease})
+		if !waiters || i+1 < len(leases) && cli.ResourceOf(leases[i+1]) == cli.ResourceOf(lease) {
 			continue
 		}
 		for _, w := range l.queues[cli.ResourceOf(lease)] {
@@ -45,12 +45,11 @@ func (l *listing) rows() []row {
 // waits is the first cell of a waiting request. No resource looks like it: a name with spaces is quoted.
 const waits = "  waits"
 
-// tableOf returns the table of the rows. waiting is the number of waiting requests of each resource. Columns that all
-// rows would leave empty are omitted: TENANT without a lease of one, KIND and SLOTS without a shared lease, WAITING if no
-// number is known.
-func tableOf(rows []row, waiting map[cli.Resource]int) display.Table {
+// table returns the listing with a row for each lease, and for each waiting request if these are wanted. Columns that all
+// rows would leave empty are omitted: TENANT without a lease of one, KIND and SLOTS without a shared lease.
+func (l *listing) table(waiters bool) display.Table {
+	rows := l.rows(waiters)
 	queues := slices.ContainsFunc(rows, func(r row) bool { return r.waiter != nil })
-	lost := slices.ContainsFunc(rows, func(r row) bool { return r.lost })
 	tenants := slices.ContainsFunc(rows, func(r row) bool { return r.lease.GetTenant() != "" })
 	shared := slices.ContainsFunc(rows, func(r row) bool { return r.lease.GetLimit() > 0 })
 	columns := []struct {
@@ -71,9 +70,9 @@ func tableOf(rows []row, waiting map[cli.Resource]int) display.Table {
 		{"TOKEN", true, true, func(l *messages.Lease) string { return strconv.FormatUint(l.GetToken(), 10) }, nil},
 		{"WAITED", true, queues, nil, func(w *messages.Waiter) string { return display.Duration(cli.Millis(w.GetWaitingMs())) }},
 		{"LEFT", true, true,
-			func(l *messages.Lease) string { return leftOf(l, lost) },
+			func(lease *messages.Lease) string { return leftOf(lease, l.lost) },
 			func(w *messages.Waiter) string { return display.Duration(cli.Millis(w.GetLeftMs())) }},
-		{"WAITING", true, len(waiting) > 0, func(l *messages.Lease) string { return count(waiting, cli.ResourceOf(l)) }, nil},
+		{"WAITING", true, true, func(lease *messages.Lease) string { return count(l.queues[cli.ResourceOf(lease)]) }, nil},
 	}
 	var t display.Table
 	for _, c := range columns {
@@ -112,10 +111,13 @@ func tenantOf(l *messages.Lease) string {
 	return display.Name(l.GetTenant())
 }
 
-func count(waiting map[cli.Resource]int, r cli.Resource) string {
-	n, known := waiting[r]
-	if !known {
-		return "?"
+// maxListed is how many requests of a queue a listing has at most.
+const maxListed = 100
+
+// count returns the number of the requests of a queue.
+func count(queue []*messages.Waiter) string {
+	if n := len(queue); n < maxListed {
+		return strconv.Itoa(n)
 	}
-	return strconv.Itoa(n)
+	return fmt.Sprintf("%d+", maxListed)
 }

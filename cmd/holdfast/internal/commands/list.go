@@ -1,19 +1,21 @@
 package commands
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -24,14 +26,13 @@ type list struct {
 	waiters    bool
 	heldBack   bool
 	limit      cli.Number
-	watch      cli.Interval
 
 	pattern cli.Pattern
 	asker   *asker
 }
 
 func newList() *cobra.Command {
-	l := &list{limit: cli.NewNumber(0, 1, 1_000_000_000), watch: cli.NewInterval()}
+	l := &list{limit: cli.NewNumber(0, 1, 1_000_000_000)}
 	cmd := &cobra.Command{
 		Use:     "ls [PATTERN]",
 		Aliases: []string{"list"},
@@ -47,12 +48,11 @@ In the pattern, * matches one whole level between dots, and > at the end matches
 one or more levels; quote it for the shell.`,
 		Example: `  holdfast ls
   holdfast ls 'orders.*'
-  holdfast ls 'orders.>' --watch 5s
   holdfast ls --waiters
   holdfast ls --held-back
   holdfast ls --tenant ORDERS
   holdfast ls --json | jq -r .resource`,
-		Args:              cobra.ArbitraryArgs, // one may be the value of --watch
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              l.run,
 	}
@@ -60,8 +60,6 @@ one or more levels; quote it for the shell.`,
 		f.Var(&l.limit, "limit", "maximum number of leases; the node selects which")
 		f.BoolVar(&l.waiters, "waiters", false, "show the waiting requests below each resource, at most the first 100")
 		f.BoolVar(&l.heldBack, "held-back", false, "list the lost leases whose resources are held back, instead of those that are held")
-		f.Var(&l.watch, "watch", "repeat the listing every `INTERVAL` until Ctrl-C")
-		f.Lookup("watch").NoOptDefVal = l.watch.Bare()
 	})
 	cli.AddJSON(cmd, &l.json, "print each lease, and each queue, as one line of JSON, in the order of the node")
 	l.connection.AddTo(cmd)
@@ -69,42 +67,62 @@ one or more levels; quote it for the shell.`,
 	return cmd
 }
 
-func (l *list) run(cmd *cobra.Command, args []string) error {
-	if err := l.load(cmd, args); err != nil {
+func (l *list) run(cmd *cobra.Command, args []string) (err error) {
+	if l.pattern, err = cli.OnePattern(cmd, args); err != nil {
+		return err
+	}
+	if err := l.connection.Load(cmd.Flags()); err != nil {
 		return err
 	}
 	return withAsker(cmd, &l.connection, string(opList), func(a *asker) error {
 		l.asker = a
-		switch {
-		case l.json:
+		if l.json {
 			return l.printJSON(cmd)
-		case l.watch.On:
-			return l.follow(cmd)
 		}
 		return l.print(cmd)
 	})
 }
 
-func (l *list) load(cmd *cobra.Command, args []string) error {
-	s, err := settings.Load(cmd.Flags())
-	if err != nil {
-		return err
+// opList is the operation of a listing, which does not concern a single resource.
+const opList messages.Operation = "list"
+
+// pages returns the pages of the listing, with the queues of their resources. With --json a refusal is written to w.
+func (l *list) pages(ctx context.Context, w io.Writer, queues bool) iter.Seq2[*messages.ListReply, error] {
+	of := &messages.ListRequest{Pattern: l.pattern.Key, Waiters: queues, HeldBack: l.heldBack, Tenant: l.connection.Tenant}
+	return ask.Pages(of, l.limit.Value, func(r *messages.ListRequest) (*messages.ListReply, error) {
+		page := &messages.ListReply{}
+		refusal, err := l.asker.page(ctx, question{
+			op: opList, subject: messages.Prefix(l.connection.Prefix).List(), message: func(time.Duration) proto.Message { return r },
+		}, page)
+		if err != nil || refusal == nil {
+			return page, err
+		}
+		a := answer{op: opList, Reply: refusal}
+		return nil, a.print(w, l.json)
+	})
+}
+
+// all returns the leases of all pages with their queues.
+func (l *list) all(ctx context.Context, w io.Writer) (*listing, error) {
+	all := &listing{queues: make(map[cli.Resource][]*messages.Waiter), lost: l.heldBack}
+	for page, err := range l.pages(ctx, w, true) {
+		if err != nil {
+			return nil, err
+		}
+		all.leases = append(all.leases, page.GetLeases()...)
+		for _, q := range page.GetQueues() {
+			all.queues[cli.ResourceOf(q)] = q.GetWaiters()
+		}
 	}
-	if args, err = l.watch.Take(args, cmd.ArgsLenAtDash()); err != nil {
-		return err
-	}
-	if l.pattern, err = cli.OnePattern(cmd, args); err != nil {
-		return err
-	}
-	return errors.Join(
-		s.Exclude("json", []string{"watch"}, "successive listings could not be told apart"),
-		l.connection.Check(s),
-	)
+	return all, nil
 }
 
 func (l *list) printJSON(cmd *cobra.Command) error {
 	queued := cli.Resource{} // that of the last queue; the leases of a resource, and so its queue, may be on two pages
-	return l.pages(cmd.Context(), cmd.OutOrStdout(), func(page *messages.ListReply) error {
+	for page, err := range l.pages(cmd.Context(), cmd.OutOrStdout(), l.waiters) {
+		if err != nil {
+			return err
+		}
 		var lines []proto.Message
 		for _, lease := range page.GetLeases() {
 			lines = append(lines, lease)
@@ -115,8 +133,11 @@ func (l *list) printJSON(cmd *cobra.Command) error {
 			}
 			queued = cli.ResourceOf(queue)
 		}
-		return printJSON(cmd.OutOrStdout(), lines)
-	})
+		if err := printJSON(cmd.OutOrStdout(), lines); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func printJSON(w io.Writer, lines []proto.Message) error {
@@ -138,22 +159,22 @@ func (l *list) print(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, l.text(cmd, all.rows(), display.SizeOf(out).Columns))
+	_, err = io.WriteString(out, l.text(all, display.SizeOf(out).Columns))
 	return err
 }
 
 // text returns the listing for a person, at most columns wide; 0: no bound.
-func (l *list) text(cmd *cobra.Command, rows []row, columns int) string {
+func (l *list) text(all *listing, columns int) string {
 	switch {
-	case len(rows) == 0 && l.heldBack:
+	case len(all.leases) > 0:
+		return all.table(l.waiters).Text(columns)
+	case l.heldBack:
 		return "no resources" + l.of() + l.pattern.That() + " are held back\n"
-	case len(rows) == 0:
-		return "no locks" + l.of() + " are held" + l.pattern.That() + "\n"
 	}
-	return tableOf(rows, l.waiting(cmd.Context(), rows)).Text(columns)
+	return "no locks" + l.of() + " are held" + l.pattern.That() + "\n"
 }
 
-// of says whose resources are listed.
+// of returns whose resources are listed, for a sentence.
 func (l *list) of() string { return ofTenants(l.connection.Tenant) }
 
 // ofTenants returns what --tenant selects, for a sentence.

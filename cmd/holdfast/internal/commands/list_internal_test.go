@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
@@ -18,9 +17,9 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		{Resource: strings.Repeat("a", 90) + "42", Owner: strings.Repeat("o", 90) + "é", Token: 900_000_000_000_000},
 		{Resource: "cafe\u0301", Owner: "\x1b[31mred", RemainingMs: 86_400_000},
 	}
-	rows := (&listing{leases: leases}).rows()
+	all := &listing{leases: leases, queues: map[cli.Resource][]*messages.Waiter{cli.ResourceOf(leases[2]): make([]*messages.Waiter, 100)}}
 	for columns := 50; columns < 300; columns++ {
-		text := tableOf(rows, map[cli.Resource]int{cli.ResourceOf(leases[0]): 0, cli.ResourceOf(leases[2]): 1000}).Text(columns)
+		text := all.table(false).Text(columns)
 		var widths []int
 		for line := range strings.Lines(text) {
 			line = strings.TrimSuffix(line, "\n")
@@ -33,28 +32,8 @@ func TestTableFitsTheTerminal(t *testing.T) {
 			t.Fatalf("on %d columns the lines are %d wide:\n%s", columns, widths, text)
 		}
 	}
-	if text := tableOf(rows, nil).Text(0); strings.Contains(text, "…") || strings.Contains(text, "WAITING") {
+	if text := all.table(false).Text(0); strings.Contains(text, "…") || !strings.Contains(text, " 100+\n") {
 		t.Errorf("without a terminal:\n%s", text)
-	}
-}
-
-func TestScreenShowsWhatFits(t *testing.T) {
-	all := make([]row, 20)
-	for i := range all {
-		all[i].lease = &messages.Lease{Resource: strings.Repeat("r", i+1), Owner: "me"}
-		if i%3 == 2 {
-			all[i] = row{waiter: &messages.Waiter{Owner: "you", Permits: 1}}
-		}
-	}
-	s := &screen{title: "holdfast ls, every 2s", what: "held", text: func(r []row, columns int) string {
-		return tableOf(r, nil).Text(columns)
-	}}
-	for rows := 5; rows < 30; rows++ {
-		lines := s.lines(display.Size{Columns: 60, Rows: rows}, time.Time{}, all, nil)
-		last := lines[len(lines)-1]
-		if all := len(lines) == len(all)+3; len(lines) > rows || all == strings.HasPrefix(last, "... and ") {
-			t.Errorf("on %d rows:\n%s", rows, strings.Join(lines, "\n"))
-		}
 	}
 }
 
@@ -68,17 +47,17 @@ func TestTableOfTenants(t *testing.T) {
 		},
 		queues: map[cli.Resource][]*messages.Waiter{{Name: "orders.1", Tenant: "A"}: {{Owner: "w", Permits: 1}}},
 	}
-	want := `RESOURCE  TENANT  OWNER  KIND       TOKEN  WAITED  LEFT
-orders.1          me     exclusive      7            1s
-orders.1  A       a      exclusive      1            1s
-  waits           w      exclusive            0ms   0ms
-orders.1  B       b      exclusive      2            1s
+	want := `RESOURCE  TENANT  OWNER  KIND       TOKEN  WAITED  LEFT  WAITING
+orders.1          me     exclusive      7            1s        0
+orders.1  A       a      exclusive      1            1s        1
+  waits           w      exclusive            0ms   0ms         
+orders.1  B       b      exclusive      2            1s        0
 `
-	if got := tableOf(all.rows(), nil).Text(0); got != want {
+	if got := all.table(true).Text(0); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	all.leases = all.leases[1:2]
-	if got := tableOf(all.rows(), nil).Text(0); strings.Contains(got, "TENANT") {
+	if got := all.table(true).Text(0); strings.Contains(got, "TENANT") {
 		t.Errorf("without a tenant:\n%s", got)
 	}
 }

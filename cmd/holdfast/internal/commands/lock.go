@@ -46,9 +46,6 @@ func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
 		}
 		q := build()
 		q.op, q.key = l.op, l.key
-		if l.connection.Tenant != "" {
-			q.needs = append(q.needs, messages.FeatureTenants)
-		}
 		if err := messages.DefaultLimits().Check(q.message(q.wait)); err != nil {
 			return cli.BadRequest(err)
 		}
@@ -56,10 +53,10 @@ func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
 	}
 }
 
-// send adds the common flags, and a request with the token of a lease. It needs features of the deployment.
-func (l *resourceCommand) send(cmd *cobra.Command, message func() proto.Message, needs ...string) {
+// send adds the common flags, and a request with the token of a lease.
+func (l *resourceCommand) send(cmd *cobra.Command, message func() proto.Message) {
 	l.addTo(cmd, func() question {
-		return question{token: &l.token, needs: needs, message: func(time.Duration) proto.Message { return message() }}
+		return question{token: &l.token, message: func(time.Duration) proto.Message { return message() }}
 	})
 }
 

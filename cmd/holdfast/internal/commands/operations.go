@@ -30,13 +30,9 @@ at some moment after the request.`,
 		f.BoolVar(&stale, "stale", false, "do not confirm the answer: faster, but it may be outdated")
 	})
 	g.addTo(cmd, func() question {
-		q := question{message: func(time.Duration) proto.Message {
+		return question{message: func(time.Duration) proto.Message {
 			return &messages.GetRequest{Stale: stale, Waiters: waiters}
 		}}
-		if waiters {
-			q.needs = []string{messages.FeatureSharing}
-		}
-		return q
 	})
 	g.connection.AddTenant(cmd)
 	return cmd
@@ -139,7 +135,7 @@ Stop the holder first. holdfast fence-agent does both for each loss.`,
 	})
 	c.send(cmd, func() proto.Message {
 		return &messages.ConfirmRequest{Token: uint64(c.token), By: by, How: how}
-	}, messages.FeatureDelay)
+	})
 	c.connection.AddTenant(cmd)
 	c.needToken("the lost lease")
 	return cmd

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/backup"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -141,9 +142,9 @@ func (r *restoreCommand) inspect(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	g := newGauge(cmd, "checking the file")
-	defer g.clear()
-	contents, err := backup.Inspect(r.file, info.Size(), g.show)
+	bar := display.NewGauge(cmd.ErrOrStderr())
+	defer bar.Clear()
+	contents, err := backup.Inspect(r.file, info.Size(), func(done float64) { bar.Show(done, "checking the file") })
 	r.restore = backup.Restore{File: r.file, Contents: contents, Ahead: uint64(r.ahead.Value), AtMs: time.Now().UnixMilli()}
 	if err == nil {
 		err = r.restore.Check()
@@ -202,9 +203,8 @@ func (r *restoreCommand) intoServer(cmd *cobra.Command) error {
 
 // checkNoNode refuses a deployment on which a node runs, which may have no bucket any more.
 func (r *restoreCommand) checkNoNode(ctx context.Context, nc *nats.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, r.connection.Timeout.Duration)
-	defer cancel()
-	_, err := nc.RequestWithContext(ctx, messages.Prefix(r.connection.Prefix).Info(), nil)
+	subject := messages.Prefix(r.connection.Prefix).Info()
+	_, err := ask.New(nc).Send(ctx, r.connection.Timeout.Duration, nats.NewMsg(subject))
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil
@@ -216,8 +216,8 @@ func (r *restoreCommand) checkNoNode(ctx context.Context, nc *nats.Conn) error {
 
 // fill creates the deployment and writes all locks into it.
 func (r *restoreCommand) fill(cmd *cobra.Command, nc *nats.Conn) error {
-	g := newGauge(cmd, "restoring")
-	defer g.clear()
+	bar := display.NewGauge(cmd.ErrOrStderr())
+	defer bar.Clear()
 	ctx := cmd.Context()
 	d, err := jetstream.BeginRestore(ctx, nc, jetstream.DeploymentConfig{
 		Prefix: messages.Prefix(r.connection.Prefix), Shards: uint32(r.shards.Value), Replicas: r.replicas.Value, Log: r.log,
@@ -228,9 +228,12 @@ func (r *restoreCommand) fill(cmd *cobra.Command, nc *nats.Conn) error {
 	if err != nil {
 		return storageError(ctx, &r.connection, err)
 	}
-	r.restore.Shards, r.restore.Progress = d.Shards(), g.show
 	r.restore.Target = func(shard uint32) backup.Target { return d.Bucket(shard) }
-	running, stop := g.guard(ctx, r.connection.Timeout.Duration, errIdle)
+	running, idle, stop := guard(ctx, r.connection.Timeout.Duration)
+	r.restore.Shards, r.restore.Progress = d.Shards(), func(done float64) {
+		idle.progress()
+		bar.Show(done, "restoring")
+	}
 	err = r.restore.Run(running)
 	stop() // the end has timeouts of its own, and no progress
 	if err == nil {

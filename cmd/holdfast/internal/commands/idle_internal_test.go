@@ -3,12 +3,9 @@ package commands
 import (
 	"context"
 	"errors"
-	"io"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/spf13/cobra"
 )
 
 // slowOutput takes its time for each write.
@@ -20,14 +17,11 @@ func (o slowOutput) Write(p []byte) (int, error) {
 }
 
 // A task ends if it makes no progress, and not because its output is slow.
-func TestGaugeGuard(t *testing.T) {
+func TestGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cmd := &cobra.Command{}
-		cmd.SetErr(io.Discard)
-		g := newGauge(cmd, "copying")
-		ctx, stop := g.guard(t.Context(), time.Second, errIdle)
+		ctx, i, stop := guard(t.Context(), time.Second)
 		defer stop()
-		w := g.output(slowOutput{time.Hour})
+		w := i.output(slowOutput{time.Hour})
 		for range 3 {
 			if _, err := w.Write([]byte("page")); err != nil {
 				t.Fatal(err)
