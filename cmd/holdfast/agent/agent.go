@@ -24,7 +24,7 @@ type agent struct {
 	client *holdfast.Client
 	nc     *nats.Conn
 	fence  fence
-	report *reporter
+	report *display.Reporter
 
 	losses losses
 	// running has a goroutine for each loss that is handled, and one for the listings.
@@ -36,7 +36,7 @@ type agent struct {
 	gap chan struct{}
 }
 
-func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *reporter) *agent {
+func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *display.Reporter) *agent {
 	return &agent{
 		command: c, client: client, nc: nc, report: r,
 		fence:  fence{path: c.path, words: c.words, limit: c.limit.Duration, slots: make(chan struct{}, c.parallel.Value)},
@@ -100,7 +100,7 @@ func (a *agent) follow(ctx context.Context) error {
 		if !errors.Is(err, holdfast.ErrCompacted) {
 			return err
 		}
-		a.report.print("the journal was compacted before it was read; a listing finds what was lost meanwhile")
+		a.report.Print("the journal was compacted before it was read; a listing finds what was lost meanwhile")
 		select {
 		case a.gap <- struct{}{}:
 		default: // a listing is due already
@@ -150,7 +150,7 @@ func (a *agent) settle(ctx, over context.Context, l loss) {
 			if !a.fence.enter(over) {
 				break
 			}
-			a.report.detail("running the command for %s", l)
+			a.report.Detail("running the command for %s", l)
 			err = a.fence.run(ctx, l)
 			a.fence.leave()
 		}
@@ -160,21 +160,21 @@ func (a *agent) settle(ctx, over context.Context, l loss) {
 		switch {
 		case err == nil:
 			a.losses.end(idOf(l.lease))
-			a.report.print("confirmed the loss of %s", l)
+			a.report.Print("confirmed the loss of %s", l)
 			return
 		case errors.Is(err, holdfast.ErrNotHeld), errors.Is(err, holdfast.ErrStaleToken):
 			a.losses.end(idOf(l.lease))
 		case ctx.Err() != nil:
 			return // the command was killed
 		default:
-			a.report.print("%s: %s; next attempt in %s", l, display.Plain(err), display.Duration(pause))
+			a.report.Print("%s: %s; next attempt in %s", l, display.Plain(err), display.Duration(pause))
 		}
 		if !connect.Pause(over, pause) {
 			break
 		}
 	}
 	if ctx.Err() == nil {
-		a.report.detail("%s holds nothing back any more", l)
+		a.report.Detail("%s holds nothing back any more", l)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/program"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
@@ -97,7 +98,9 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer func() { _ = c.connection.Close(cmd.Context(), client) }() // it holds no lock, so an error leaves nothing behind
-	return newAgent(c, client, nc, &reporter{w: cmd.ErrOrStderr(), verbose: c.verbose}).run(cmd.Context())
+	report := display.NewReporter(cmd.ErrOrStderr(), c.verbose)
+	defer report.Close()
+	return newAgent(c, client, nc, report).run(cmd.Context())
 }
 
 // load reads and checks the command line before anything is done.

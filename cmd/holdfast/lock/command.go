@@ -245,7 +245,7 @@ func (u *command) lasts() (time.Duration, string) {
 // run acquires the locks, runs the command and releases the locks.
 func (u *command) run(cmd *cobra.Command) error {
 	u.report = newReporter(cmd.ErrOrStderr(), u.verbose)
-	defer u.report.close()
+	defer u.report.Close()
 	signals := newSignalQueue(cmd.Context())
 	defer signals.close()
 	nc, err := u.connect(cmd, signals)
@@ -292,7 +292,7 @@ func (u *command) close(client *holdfast.Client) {
 	ctx, cancel := u.releaseContext(nil)
 	defer cancel()
 	if err := client.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		u.report.detail("%s", display.Plain(err))
+		u.report.Detail("%s", display.Plain(err))
 	}
 }
 
@@ -351,7 +351,7 @@ func (u *command) closeWatchdog(w *watchdog, safe bool) {
 		return
 	}
 	if !safe {
-		u.report.print("the watchdog %s is left on: processes of the command may still run without the lock", display.Name(w.path))
+		u.report.Print("the watchdog %s is left on: processes of the command may still run without the lock", display.Name(w.path))
 	}
 	w.close(safe)
 }
@@ -363,9 +363,9 @@ func (u *command) release(held *locks) error {
 	err := held.Release(ctx)
 	switch {
 	case err == nil:
-		u.report.detail("released %s", held.names())
+		u.report.Detail("released %s", held.names())
 	case !isLost(err):
-		u.report.print("cannot release %s: %s; the lease expires within %s", held.names(), display.Plain(err), display.Duration(u.ttl.Duration))
+		u.report.Print("cannot release %s: %s; the lease expires within %s", held.names(), display.Plain(err), display.Duration(u.ttl.Duration))
 	}
 	return err
 }
@@ -376,7 +376,7 @@ func (u *command) outcome(released error) error {
 	case u.supervisor.termination.started():
 		return &exit.Error{Code: u.codes.lost.Value}
 	case isLost(released) && u.onLost.Word == onLostIgnore:
-		u.report.print("the lock was lost while the command ran: %s", display.Plain(released))
+		u.report.Print("the lock was lost while the command ran: %s", display.Plain(released))
 	case isLost(released):
 		return exit.Errorf(u.codes.lost.Value, "the lock was lost while the command ran: %s", display.Plain(released))
 	}

@@ -41,7 +41,7 @@ func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQ
 	}
 	held := &locks{all}
 	for _, l := range held.All() {
-		u.report.detail("acquired %s: token %d%s", display.Name(l.Resource()), l.Token(), slotsOf(l))
+		u.report.Detail("acquired %s: token %d%s", display.Name(l.Resource()), l.Token(), slotsOf(l))
 	}
 	if stop(); waiting.Err() != nil {
 		u.drop(held)

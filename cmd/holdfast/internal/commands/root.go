@@ -54,14 +54,26 @@ holder whose lease has ended.`,
 		&cobra.Group{ID: groupTopics, Title: "Help topics:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
+	root.SetCompletionCommandGroupID(groupOther)
 	addCommands(root, groupLocks, lock.New(), lock.NewElect(), newLeader(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
 	addCommands(root, groupServer, newServe(p), newMembers(), newDoctor(), access.New(), newBackup(), newRestore())
-	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion(), newManual(p))
+	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newManual(p))
 	addCommands(root, groupTopics,
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitTopic},
 		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file", Long: configurationTopic},
 	)
+	addCompletion(root)
 	return root
+}
+
+// addCompletion adds the completion command of cobra, except that an unknown shell is an error.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE = cli.KnownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
 
 func addCommands(root *cobra.Command, group string, commands ...*cobra.Command) {
