@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/demo"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/lock"
 )
@@ -66,12 +67,14 @@ holder whose lease has ended.`,
 	return root
 }
 
-// addCompletion adds the completion command of cobra, except that an unknown shell is an error.
+// addCompletion adds the completion command of cobra, except that no shell and an unknown shell are errors.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
-			c.Args, c.RunE = cli.KnownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			c.Args, c.RunE = cli.KnownCommand, func(cmd *cobra.Command, _ []string) error {
+				return exit.Usagef("name the shell, as in: %s bash", cmd.CommandPath())
+			}
 		}
 	}
 }
