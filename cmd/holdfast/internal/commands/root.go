@@ -10,8 +10,11 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/agent"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/demo"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/changes"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/locks"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/operate"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/lock"
 )
@@ -56,11 +59,14 @@ holder whose lease has ended.`,
 	)
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)
-	addCommands(root, groupLocks, lock.New(), lock.NewElect(), newLeader(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
-	addCommands(root, groupServer, newServe(p), newMembers(), newDoctor(), access.New(), newBackup(), newRestore())
+	addCommands(root, groupLocks, locks.Commands()...)
+	addCommands(root, groupLocks, changes.Commands()...)
+	addCommands(root, groupLocks, lock.New(), lock.NewElect(), agent.New())
+	addCommands(root, groupServer, operate.Commands(programVersion())...)
+	addCommands(root, groupServer, newServe(p), access.New())
 	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newManual(p))
 	addCommands(root, groupTopics,
-		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitTopic},
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesTopic},
 		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file", Long: configurationTopic},
 	)
 	addCompletion(root)

@@ -1,4 +1,4 @@
-package commands
+package locks
 
 import (
 	"time"
@@ -41,7 +41,7 @@ func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
 				return err
 			}
 		}
-		if l.resource, l.key, err = loadResource(cmd.Flags(), &l.connection, args[0]); err != nil {
+		if l.resource, l.key, err = l.connection.LoadResource(cmd.Flags(), args[0]); err != nil {
 			return err
 		}
 		q := build()
@@ -76,15 +76,6 @@ func (l *resourceCommand) addOwner(f *pflag.FlagSet) {
 	f.StringVar(&l.owner, "owner", cli.DefaultOwner(), "`NAME` of the owner; use one per process or task")
 	settings.SetEnv(f.Lookup("owner"), settings.Variable("owner"))
 	f.Lookup("owner").Usage += " [$" + settings.Variable("owner") + "]"
-}
-
-// loadResource loads the settings of a command about one resource, and returns the name and the key of that.
-func loadResource(flags *pflag.FlagSet, to *connect.Flags, text string) (resource, key string, err error) {
-	resource = messages.NormalizeResource(text)
-	if key, err = messages.EncodeKey(resource); err != nil {
-		return "", "", cli.BadRequest(err)
-	}
-	return resource, key, to.Load(flags)
 }
 
 func (l *resourceCommand) run(cmd *cobra.Command, q question) error {

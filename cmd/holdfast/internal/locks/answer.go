@@ -1,4 +1,4 @@
-package commands
+package locks
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ type answer struct {
 
 // print writes the answer and returns its exit code as an error, nil for success.
 func (a *answer) print(w io.Writer, asJSON bool) error {
-	code := exitOf(a.op, a.GetStatus())
+	code := ExitCode(a.op, a.GetStatus())
 	switch {
 	case asJSON:
 		line, err := messages.Encode(messages.JSON, a.Reply)

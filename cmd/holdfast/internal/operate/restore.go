@@ -1,4 +1,4 @@
-package commands
+package operate
 
 import (
 	"context"
@@ -23,7 +23,16 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/archive"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
+
+// maxReplicas is the bound of JetStream.
+const maxReplicas = 5
+
+// isNodeName reports whether NATS accepts the name for a server.
+func isNodeName(name string) bool {
+	return name != "" && len(name) <= peer.MaxNodeNameBytes && display.OneLine(name) == name && display.Name(name) == name
+}
 
 // restoreCommand is the command that fills a deployment from a file.
 type restoreCommand struct {
@@ -77,7 +86,7 @@ whose restore was interrupted; start the restore again.`,
 		f.Lookup("shards").DefValue = "0" // help has the default in words
 	})
 	r.connection.AddTo(cmd)
-	must(cmd.MarkFlagDirname("data"))
+	_ = cmd.MarkFlagDirname("data") // the flag is there
 	return cmd
 }
 
@@ -85,9 +94,7 @@ func (r *restoreCommand) run(cmd *cobra.Command, args []string) (err error) {
 	if err := r.load(cmd); err != nil {
 		return err
 	}
-	if r.log, err = newLogger(cmd.ErrOrStderr(), "warn", "text"); err != nil {
-		return err
-	}
+	r.log = warnings(cmd)
 	if r.file, err = os.Open(args[0]); err != nil {
 		return exit.Usagef("cannot read %s: %w", display.Quote(args[0]), settings.RootCause(err))
 	}
@@ -174,7 +181,10 @@ func (r *restoreCommand) intoDirectory(cmd *cobra.Command) error {
 	}
 	server, err := embedded.Start(cfg)
 	if err != nil {
-		return &exit.Error{Code: startCode(err), Err: err}
+		if errors.Is(err, embedded.ErrConfig) {
+			return &exit.Error{Code: exit.Usage, Err: err}
+		}
+		return err
 	}
 	defer server.Shutdown()
 	if err := server.AwaitQuorum(cmd.Context()); err != nil {

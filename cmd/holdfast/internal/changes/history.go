@@ -1,4 +1,4 @@
-package commands
+package changes
 
 import (
 	"errors"
@@ -42,7 +42,7 @@ not in the journal.`,
 }
 
 func (h *history) run(cmd *cobra.Command, args []string) error {
-	resource, key, err := loadResource(cmd.Flags(), &h.connection, args[0])
+	resource, key, err := h.connection.LoadResource(cmd.Flags(), args[0])
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (h *history) show(cmd *cobra.Command, c *holdfast.Client, resource, key str
 		if strings.ContainsAny(resource, "*>") {
 			advice = "; history shows one lock and takes no pattern: holdfast watch --since shows the past of several"
 		}
-		_, err = fmt.Fprintf(s.out, "the journal has no changes of %s%s%s\n", display.Name(resource), ofTenants(h.connection.Tenant), advice)
+		_, err = fmt.Fprintf(s.out, "the journal has no changes of %s%s%s\n", display.Name(resource), h.connection.OfTenant(), advice)
 	}
 	return watchFailure(&h.connection, err)
 }

@@ -1,10 +1,11 @@
-package commands
+package operate
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,10 +26,11 @@ import (
 type backupCommand struct {
 	connection connect.Flags
 	force      bool
+	version    string // of the program
 }
 
-func newBackup() *cobra.Command {
-	b := &backupCommand{}
+func newBackup(version string) *cobra.Command {
+	b := &backupCommand{version: version}
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy all locks and tokens to a file",
@@ -89,22 +91,18 @@ func (b *backupCommand) run(cmd *cobra.Command, args []string) error {
 
 // copy writes the backup.
 func (b *backupCommand) copy(cmd *cobra.Command, nc *nats.Conn, w io.Writer) (*backup.Contents, error) {
-	log, err := newLogger(cmd.ErrOrStderr(), "warn", "text")
-	if err != nil {
-		return nil, err
-	}
 	bar := display.NewGauge(cmd.ErrOrStderr())
 	defer bar.Clear()
 	ctx, idle, stop := guard(cmd.Context(), b.connection.Timeout.Duration)
 	defer stop()
 	d, err := jetstream.OpenDeployment(ctx, nc, jetstream.DeploymentConfig{
-		Prefix: messages.Prefix(b.connection.Prefix), Existing: true, Log: log,
+		Prefix: messages.Prefix(b.connection.Prefix), Existing: true, Log: warnings(cmd),
 	})
 	if err != nil {
 		return nil, storageError(ctx, &b.connection, err)
 	}
 	h := &archive.Header{
-		Prefix: b.connection.Prefix, Shards: d.Shards(), Version: programVersion(), AtMs: time.Now().UnixMilli(),
+		Prefix: b.connection.Prefix, Shards: d.Shards(), Version: b.version, AtMs: time.Now().UnixMilli(),
 	}
 	source := func(shard uint32) backup.Source { return d.Bucket(shard) }
 	contents, err := backup.Copy(ctx, idle.output(w), h, source, func(done float64) {
@@ -138,4 +136,9 @@ func describe(c *backup.Contents) string {
 		text += fmt.Sprintf(", %s whose resources are held back", display.Count(c.Lost, "lost lease"))
 	}
 	return text + fmt.Sprintf(", the tokens of %s that are free", display.Count(c.Free, "resource"))
+}
+
+// warnings returns a log on standard error, which has warnings and errors only.
+func warnings(cmd *cobra.Command) *slog.Logger {
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

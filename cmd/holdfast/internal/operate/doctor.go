@@ -1,4 +1,4 @@
-package commands
+package operate
 
 import (
 	"encoding/json"

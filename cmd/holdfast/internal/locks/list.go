@@ -1,4 +1,4 @@
-package commands
+package locks
 
 import (
 	"context"
@@ -169,18 +169,7 @@ func (l *list) text(all *listing, columns int) string {
 	case len(all.leases) > 0:
 		return all.table(l.waiters).Text(columns)
 	case l.heldBack:
-		return "no resources" + l.of() + l.pattern.That() + " are held back\n"
+		return "no resources" + l.connection.OfTenant() + l.pattern.That() + " are held back\n"
 	}
-	return "no locks" + l.of() + " are held" + l.pattern.That() + "\n"
-}
-
-// of returns whose resources are listed, for a sentence.
-func (l *list) of() string { return ofTenants(l.connection.Tenant) }
-
-// ofTenants returns what --tenant selects, for a sentence.
-func ofTenants(tenant string) string {
-	if tenant == messages.AllTenants {
-		return ""
-	}
-	return cli.OfTenant(tenant)
+	return "no locks" + l.connection.OfTenant() + " are held" + l.pattern.That() + "\n"
 }

@@ -1,4 +1,4 @@
-package commands
+package locks
 
 import (
 	"context"
@@ -288,15 +288,4 @@ func (a *asker) noNode(q question) error {
 	return exit.Errorf(exit.Unavailable, "no Holdfast node%s answers at %s, though NATS does: %s has no subscriber; "+
 		"start a node with: holdfast serve --nats URL, or check --prefix and the account of this user",
 		with, a.connection.Where(), subject)
-}
-
-// isOver reports whether the answer to an acquire is that its request had been granted and that its lease has ended.
-func isOver(op messages.Operation, s messages.Status) bool {
-	return op == messages.OpAcquire && (s == messages.Status_RELEASED || s == messages.Status_EXPIRED)
-}
-
-// isRefusal reports whether the node has not carried the request out.
-func isRefusal(s messages.Status) bool {
-	_, is := s.ServiceCode()
-	return is
 }

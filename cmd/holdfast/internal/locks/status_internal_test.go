@@ -1,4 +1,4 @@
-package commands
+package locks
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ func TestEveryStatusHasItsExitCode(t *testing.T) {
 		if s == messages.Status_STATUS_UNSPECIFIED {
 			continue
 		}
-		if exitOf(messages.OpAcquire, s) == exit.Unexpected {
+		if ExitCode(messages.OpAcquire, s) == exit.Unexpected {
 			t.Errorf("%s has no exit code", name)
 		}
 		a := answer{Reply: &messages.Reply{Status: s}, op: messages.OpAcquire, resource: "r"}

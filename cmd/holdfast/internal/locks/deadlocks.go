@@ -1,4 +1,4 @@
-package commands
+package locks
 
 import (
 	"context"
@@ -112,8 +112,8 @@ func (d *deadlocks) report(w io.Writer, found []deadlock.Cycle) error {
 			return nil
 		}
 		among := ""
-		if d.pattern.Text != "" || d.of() != "" {
-			among = " among the locks" + d.of() + d.pattern.That()
+		if d.pattern.Text != "" || d.connection.OfTenant() != "" {
+			among = " among the locks" + d.connection.OfTenant() + d.pattern.That()
 		}
 		_, err := fmt.Fprintf(w, "no deadlocks%s\n", among)
 		return err

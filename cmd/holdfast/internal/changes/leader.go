@@ -1,4 +1,4 @@
-package commands
+package changes
 
 import (
 	"context"
@@ -53,7 +53,7 @@ journals, so no change is missed while the connection is interrupted.`,
 
 func (l *leader) run(cmd *cobra.Command, args []string) error {
 	var err error
-	if l.name, _, err = loadResource(cmd.Flags(), &l.connection, args[0]); err != nil {
+	if l.name, _, err = l.connection.LoadResource(cmd.Flags(), args[0]); err != nil {
 		return err
 	}
 	show := l.show
