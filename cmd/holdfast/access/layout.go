@@ -55,7 +55,7 @@ type account struct {
 	JetStream        bool
 	Users            []User
 	Exports, Imports []share
-	// Verified: what it imports tells nodes which user has sent a request.
+	// Verified: what it imports reports to nodes which user has sent a request.
 	Verified bool
 }
 

@@ -82,8 +82,8 @@ func (p *planFlags) run(cmd *cobra.Command, args []string) error {
 
 // parseApplications returns the applications. It refuses names that are used, or that cannot be both an account and a user.
 func (p *planFlags) parseApplications(layout Layout, patterns []string) (all []Application, err error) {
-	if len(p.applications) > mostApplications {
-		return nil, exit.Usagef("--application: at most %d, got %d", mostApplications, len(p.applications))
+	if len(p.applications) > maxApplications {
+		return nil, exit.Usagef("--application: at most %d, got %d", maxApplications, len(p.applications))
 	}
 	taken := []string{nodesAccount, operatorsAccount, "OPERATOR", "TENANT_OPERATOR", "METRICS", "WATCHER", "AGENT", "SYS", "SYSTEM"}
 	for _, given := range p.applications {

@@ -82,7 +82,7 @@ func (d Deployment) Client(t Terms) User {
 // doctorKeys are the keys at which the doctor looks to see whether shards commit.
 var doctorKeys = []string{"holdfast-doctor.>"}
 
-// statistics is the subject on which nodes tell what they count.
+// statistics is the subject on which nodes report what they count.
 const statistics = "$SRV.STATS.holdfast"
 
 // Operator returns a user that sees all locks, breaks them and confirms losses, and acquires none.

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// agent handles the losses that a pattern selects. It hears of them from the journals, and finds those that it has not
-// heard of in listings.
+// agent handles the losses that a pattern selects. It reads them from the journals, and finds those that it has missed in
+// listings.
 type agent struct {
 	*command
 	client *holdfast.Client
@@ -29,7 +29,7 @@ type agent struct {
 	losses losses
 	// running has a goroutine for each loss that is handled, and one for the listings.
 	running sync.WaitGroup
-	// begun is closed when the journals are followed: what is lost from then on is heard of.
+	// begun is closed when the journals are followed: what is lost from then on is read there.
 	begun chan struct{}
 	once  sync.Once
 	// gap has an entry if losses may have been missed, so that a listing has to find them.
@@ -93,7 +93,7 @@ func (a *agent) ending(err error) error {
 	return exit.Errorf(exit.Unavailable, "cannot follow the losses at %s: %s", a.connection.Where(), display.Plain(err))
 }
 
-// follow takes what the journals tell until ctx ends.
+// follow handles the events of the journals until ctx ends.
 func (a *agent) follow(ctx context.Context) error {
 	for {
 		err := a.watch(ctx)
@@ -108,7 +108,7 @@ func (a *agent) follow(ctx context.Context) error {
 	}
 }
 
-// watch takes what the journals tell from now on, until the first error.
+// watch handles the events of the journals from now on, until the first error.
 func (a *agent) watch(ctx context.Context) error {
 	kinds := holdfast.Kinds(holdfast.EventExpired, holdfast.EventBroken, holdfast.EventConfirmed)
 	for e, err := range a.client.Watch(ctx, a.pattern.Key, kinds, holdfast.Bookmarks(listEvery)) {

@@ -33,8 +33,8 @@ type command struct {
 const (
 	// longestPause bounds the pause between two attempts, which doubles after each failure.
 	longestPause = time.Minute
-	// mostParallel bounds the commands that run at a time, each with a thread of its own.
-	mostParallel = 1000
+	// maxParallel bounds the commands that run at a time, each with a thread of its own.
+	maxParallel = 1000
 )
 
 // New returns the fence-agent command.
@@ -42,7 +42,7 @@ func New() *cobra.Command {
 	c := &command{
 		limit:    cli.NewDuration(time.Minute, 100*time.Millisecond, 24*time.Hour),
 		retry:    cli.NewDuration(time.Second, 10*time.Millisecond, longestPause),
-		parallel: cli.NewNumber(8, 1, mostParallel),
+		parallel: cli.NewNumber(8, 1, maxParallel),
 	}
 	cmd := &cobra.Command{
 		Use:   "fence-agent PATTERN -- COMMAND [ARG...]",

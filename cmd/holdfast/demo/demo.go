@@ -116,8 +116,8 @@ func (d *demo) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.out, format+"\n", args...)
 }
 
-// tell prints one numbered step.
-func (d *demo) tell(format string, args ...any) {
+// sayStep prints one numbered step.
+func (d *demo) sayStep(format string, args ...any) {
 	d.step++
 	d.say("%3d. %s", d.step, fmt.Sprintf(format, args...))
 }
@@ -136,7 +136,7 @@ func (d *demo) act(ctx context.Context, title, way string) (left int, err error)
 		return 0, err
 	}
 	if left, err = readStock(file); err == nil {
-		d.tell("The file contains %d. %d of %d were sold, so %d should be left.",
+		d.sayStep("The file contains %d. %d of %d were sold, so %d should be left.",
 			left, annaSells+bertSells, demoStock, demoRight)
 	}
 	return left, err
@@ -155,14 +155,14 @@ func (d *demo) play(ctx context.Context, way string) error {
 	if err := anna.pause(); err != nil {
 		return err
 	}
-	d.tell("anna has checked that she holds the lock, and is paused before she writes (SIGSTOP).\n" +
+	d.sayStep("anna has checked that she holds the lock, and is paused before she writes (SIGSTOP).\n" +
 		"     Garbage collection, a full disk or a suspended laptop have the same effect.")
 	bert, err := d.worker(ctx, "bert", bertSells, way)
 	if err != nil {
 		return err
 	}
 	defer bert.kill()
-	d.tell("bert waits for the lock until anna's lease has expired.")
+	d.sayStep("bert waits for the lock until anna's lease has expired.")
 	if err := d.sell(ctx, bert, "bert", bertSells, way); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (d *demo) sell(ctx context.Context, worker *process, name string, sells int
 	if way == wayRaise {
 		raises = "raises the mark, "
 	}
-	d.tell("%s gets the lock with token %s, %sreads %s, and sells %d.", name, token, raises, read, sells)
+	d.sayStep("%s gets the lock with token %s, %sreads %s, and sells %d.", name, token, raises, read, sells)
 	return nil
 }
 
@@ -195,31 +195,31 @@ func (d *demo) present(ctx context.Context, bert *process) error {
 	if err != nil {
 		return err
 	}
-	d.tell("bert writes %s, and releases the lock.", wrote)
-	_, err = bert.hear(ctx, "done")
+	d.sayStep("bert writes %s, and releases the lock.", wrote)
+	_, err = bert.read(ctx, "done")
 	return err
 }
 
 // late lets anna write, and reports the result.
 func (d *demo) late(ctx context.Context, anna *process, way string) error {
-	d.tell("anna continues (SIGCONT). She does not know how long she was paused, and writes.")
+	d.sayStep("anna continues (SIGCONT). She does not know how long she was paused, and writes.")
 	if err := cmp.Or(anna.order("write"), anna.resume()); err != nil {
 		return err
 	}
 	if way == wayRaise {
-		refusal, err := anna.hear(ctx, "refused")
+		refusal, err := anna.read(ctx, "refused")
 		if err == nil {
-			d.tell("Refused: %s", refusal)
+			d.sayStep("Refused: %s", refusal)
 		}
 		return err
 	}
-	wrote, err := anna.hear(ctx, "wrote")
+	wrote, err := anna.read(ctx, "wrote")
 	switch {
 	case err != nil:
 	case way == wayPlain:
-		d.tell("The write succeeds: %s overwrites what bert wrote.", wrote)
+		d.sayStep("The write succeeds: %s overwrites what bert wrote.", wrote)
 	default:
-		d.tell("The write of %s succeeds: the guard has not seen bert's token yet. bert has read the old number.", wrote)
+		d.sayStep("The write of %s succeeds: the guard has not seen bert's token yet. bert has read the old number.", wrote)
 	}
 	return err
 }
@@ -232,15 +232,15 @@ func (d *demo) again(ctx context.Context, anna *process) error {
 	}
 	wrote, err := write(ctx, anna)
 	if err == nil {
-		d.tell("anna starts again: she gets the lock with token %s, reads %s, and writes %s.", token, read, wrote)
+		d.sayStep("anna starts again: she gets the lock with token %s, reads %s, and writes %s.", token, read, wrote)
 	}
 	return err
 }
 
 // begin waits until a worker has the lock and has read the file.
 func begin(ctx context.Context, worker *process) (token, read string, err error) {
-	if token, err = worker.hear(ctx, "locked"); err == nil {
-		read, err = worker.hear(ctx, "read")
+	if token, err = worker.read(ctx, "locked"); err == nil {
+		read, err = worker.read(ctx, "read")
 	}
 	return token, read, err
 }
@@ -250,7 +250,7 @@ func write(ctx context.Context, worker *process) (wrote string, err error) {
 	if err := worker.order("write"); err != nil {
 		return "", err
 	}
-	return worker.hear(ctx, "wrote")
+	return worker.read(ctx, "wrote")
 }
 
 func (d *demo) worker(ctx context.Context, name string, sells int, way string) (*process, error) {

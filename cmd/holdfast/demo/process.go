@@ -63,8 +63,8 @@ func (p *process) next(ctx context.Context) (string, error) {
 
 func (p *process) name() string { return strings.Join(p.cmd.Args[1:], " ") }
 
-// hear returns the value of the next line, which must begin with this word.
-func (p *process) hear(ctx context.Context, word string) (string, error) {
+// read returns the value of the next line, which must begin with this word.
+func (p *process) read(ctx context.Context, word string) (string, error) {
 	line, err := p.next(ctx)
 	if err != nil {
 		return "", err

@@ -38,7 +38,7 @@ func (d *deployment) replicas(ctx context.Context, r *Result) {
 	} else if len(r.Findings) == 0 && len(all) > 0 {
 		r.see("%s on %s each, all of them current", display.Count(len(all), "bucket"), display.Count(all[0].Replicas, "server"))
 	}
-	d.fewReplicas(r, all)
+	d.compareReplicas(r, all)
 }
 
 // isUnsettled reports whether a second look may see less.
@@ -85,8 +85,8 @@ func inspected(r *Result, i *jetstream.Inspection) {
 	}
 }
 
-// fewReplicas compares the replicas with the servers that are known by name, and the buckets with one another.
-func (d *deployment) fewReplicas(r *Result, all []jetstream.Inspection) {
+// compareReplicas compares the replicas with the servers that are known by name, and the buckets with one another.
+func (d *deployment) compareReplicas(r *Result, all []jetstream.Inspection) {
 	servers, buckets := make(map[string]bool), make(map[int][]string)
 	for name, n := range d.nodes {
 		if n.Storage != nil {

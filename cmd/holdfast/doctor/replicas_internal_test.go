@@ -33,7 +33,7 @@ func TestFewReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, r, got := &deployment{nodes: test.nodes}, Result{State: OK}, ""
-			d.fewReplicas(&r, test.all)
+			d.compareReplicas(&r, test.all)
 			for _, f := range r.Findings {
 				got += f.What
 			}

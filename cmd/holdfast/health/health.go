@@ -1,4 +1,4 @@
-// Package health tells a supervisor over HTTP whether a node is alive, and whether it is ready.
+// Package health reports to a supervisor over HTTP whether a node is alive, and whether it is ready.
 package health
 
 import (

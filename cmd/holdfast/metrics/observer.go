@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Observer counts and measures what a node tells of its work. It implements node.Observer.
+// Observer counts and measures what a node reports of its work. It implements node.Observer.
 type Observer struct {
 	requests                map[messages.Operation]prometheus.Observer
 	requestSeconds          *prometheus.HistogramVec

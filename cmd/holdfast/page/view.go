@@ -98,7 +98,7 @@ type frame struct {
 	Typed url.Values
 	// Loaded: there is something to show of the view.
 	Loaded bool
-	// Done and Problem tell of an action and of an error; both may be empty.
+	// Done is about an action, and Problem about an error; both may be empty.
 	Done, Problem string
 	// View is the view, or a batch of one; nil if the input has none.
 	View summarized

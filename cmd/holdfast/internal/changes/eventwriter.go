@@ -20,7 +20,7 @@ type eventWriter struct {
 	json      bool
 	// left is the remaining number of changes to write; 0: unlimited.
 	left int
-	// begun tells that an event has been written.
+	// begun: an event has been written.
 	begun bool
 }
 

@@ -61,7 +61,7 @@ func manualPage(cmd *cobra.Command, name string) []byte {
 		return page.Bytes()
 	}
 	cmd.InitDefaultHelpFlag()
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { // a page does not tell of the host that has written it
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { // a page does not name the host that has written it
 		switch f.DefValue {
 		case cli.DefaultOwner():
 			f.DefValue = "user@host"
