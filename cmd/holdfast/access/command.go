@@ -173,7 +173,8 @@ func (r *role) check(cmd *cobra.Command) error {
 	return cli.CheckTenant(r.Tenant, true)
 }
 
-// checkInbox refuses what lets a client read answers, requests or events of others: the user may subscribe to all below it.
+// checkInbox refuses what lets a client read answers, requests or events of others: the user may subscribe to all below
+// it.
 func checkInbox(inbox string) error {
 	switch {
 	case inbox == "":

@@ -80,7 +80,8 @@ func (p *planFlags) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// parseApplications returns the applications. It refuses names that are used, or that cannot be both an account and a user.
+// parseApplications returns the applications. It refuses names that are used, or that cannot be both an account and a
+// user.
 func (p *planFlags) parseApplications(layout Layout, patterns []string) (all []Application, err error) {
 	if len(p.applications) > maxApplications {
 		return nil, exit.Usagef("--application: at most %d, got %d", maxApplications, len(p.applications))

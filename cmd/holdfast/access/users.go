@@ -14,10 +14,11 @@ type Terms struct {
 	User, Inbox string
 	// Keys are patterns of the resources: those that a client locks, and that an operator breaks and confirms.
 	Keys []string
-	// Of a client. Values: it changes the metadata of its leases. Sessions: it keeps many leases with one request. Listing: it
-	// lists all locks. Batches: it sends many requests in one message.
+	// Of a client. Values: it changes the metadata of its leases. Sessions: it keeps many leases with one request.
+	// Listing: it lists all locks. Batches: it sends many requests in one message.
 	Values, Sessions, Listing, Batches bool
-	// Tenant is whose resources those of an operator are; empty: those of no tenant, [messages.AllTenants]: those of each.
+	// Tenant is whose resources those of an operator are; empty: those of no tenant, [messages.AllTenants]: those of
+	// each.
 	Tenant string
 	// Doctor: an operator runs holdfast doctor with all checks.
 	Doctor bool
@@ -152,8 +153,8 @@ func (d Deployment) reader(t Terms, role string, others ...Right) User {
 	})}
 }
 
-// asking returns a right to ask JetStream, with what that gives in the account of the nodes. Through an import, answers stay in
-// the account that imports.
+// asking returns a right to ask JetStream, with what that gives in the account of the nodes. Through an import, answers
+// stay in the account that imports.
 func (t Terms) asking(r Right) Right {
 	if !t.Imported {
 		r.Warnings = []string{"in the account of the nodes it can damage the journals: JetStream sends its answers to any reply subject, " +

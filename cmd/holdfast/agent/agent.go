@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// agent handles the losses that a pattern selects. It reads them from the journals, and finds those that it has missed in
-// listings.
+// agent handles the losses that a pattern selects. It reads them from the journals, and finds those that it has missed
+// in listings.
 type agent struct {
 	*command
 	client *holdfast.Client
@@ -46,8 +46,8 @@ func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *display.Rep
 	}
 }
 
-// run handles losses until ctx ends, which is not an error, or until they cannot be followed any more. The commands that
-// run then are killed.
+// run handles losses until ctx ends, which is not an error, or until they cannot be followed any more. The commands
+// that run then are killed.
 func (a *agent) run(ctx context.Context) error {
 	if err := a.checkDeployment(ctx); err != nil {
 		return err

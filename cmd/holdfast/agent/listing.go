@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// listEvery is the interval of listings. They find losses beyond maxKnown, and those of a moment at which the journal
-	// was ahead of a listing.
+	// listEvery is the interval of listings. They find losses beyond maxKnown, and those of a moment at which the
+	// journal was ahead of a listing.
 	listEvery = 30 * time.Second
 	// listAgain is the pause after a listing that failed.
 	listAgain = time.Second

@@ -25,8 +25,8 @@ type losses struct {
 	mu sync.Mutex
 	// known has for each loss what ends its handling.
 	known map[id]context.CancelFunc
-	// ended are the losses that have ended since the listing began that is read now, which may have them still; nil: none
-	// is read.
+	// ended are the losses that have ended since the listing began that is read now, which may have them still; nil:
+	// none is read.
 	ended map[id]struct{}
 }
 

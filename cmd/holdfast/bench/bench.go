@@ -131,8 +131,8 @@ func (b *bench) name(resource int) string {
 
 func (b *bench) key(resource int) (string, error) { return messages.EncodeKey(b.name(resource)) }
 
-// prepare reads the number of shards, and acquires and releases one resource, so that a mistake ends the command before the
-// load.
+// prepare reads the number of shards, and acquires and releases one resource, so that a mistake ends the command before
+// the load.
 func (b *bench) prepare(ctx context.Context, flags *pflag.FlagSet, nc *nats.Conn, run string) (load.Service, error) {
 	service := load.Service{Prefix: b.connection.Subjects(), Timeout: b.connection.Timeout.Duration}
 	caller := ask.New(nc)

@@ -19,8 +19,8 @@ type process struct {
 	errors bytes.Buffer
 }
 
-// startProcess runs this program with these arguments, without the environment variables that set flags. It is killed at the
-// end of ctx. The caller must call kill.
+// startProcess runs this program with these arguments, without the environment variables that set flags. It is killed
+// at the end of ctx. The caller must call kill.
 func startProcess(ctx context.Context, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -45,8 +45,8 @@ func (r *Result) unreachable(err error) {
 		"start NATS or the nodes, or correct --server and the credentials of this command")
 }
 
-// sendsCertificate reports whether the client has a certificate for a server that asks for one. NATS does not report to its
-// clients whether it requires that.
+// sendsCertificate reports whether the client has a certificate for a server that asks for one. NATS does not report to
+// its clients whether it requires that.
 func sendsCertificate(nc *nats.Conn) bool { return nc.Opts.TLSCertCB != nil }
 
 // isLocal reports whether only this machine has the address.

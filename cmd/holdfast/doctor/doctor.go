@@ -68,8 +68,8 @@ var checks = []struct {
 	{"clock", false, func(_ *deployment, _ context.Context, r *Result) { clock(r) }},
 }
 
-// Run makes all checks, one after the other, and calls report with each result as it comes. It returns when all are made, or
-// when ctx ends.
+// Run makes all checks, one after the other, and calls report with each result as it comes. It returns when all are
+// made, or when ctx ends.
 func Run(ctx context.Context, cfg Config, report func(Result)) {
 	d := &deployment{cfg: cfg, caller: ask.New(cfg.Conn)}
 	for _, c := range checks {

@@ -16,9 +16,10 @@ import (
 // claimed is who the check claims to be.
 const claimed = "holdfast-doctor"
 
-// identity checks that NATS reports to nodes who the user of the connection is, and that the user itself cannot. It sends an acquire that breaks
-// a rule, so that it is refused in any case, with the header of a service import that names another user. The field that the
-// refusal names shows how far the request came: nodes check the sender first, then the owner, then the rest.
+// identity checks that NATS reports to nodes who the user of the connection is, and that the user itself cannot. It
+// sends an acquire that breaks a rule, so that it is refused in any case, with the header of a service import that
+// names another user. The field that the refusal names shows how far the request came: nodes check the sender first,
+// then the owner, then the rest.
 func (d *deployment) identity(ctx context.Context, r *Result) {
 	if !slices.Contains(d.info.GetFeatures(), messages.FeatureIdentity) {
 		r.see("the nodes do not verify owners")

@@ -28,8 +28,8 @@ type locks struct {
 	contended []deadlock.Contended
 	// queues are the numbers of waiting requests, by the resource, as far as they were listed or counted.
 	queues map[cli.Resource]int
-	// late are leases whose tokens are near the end, unconfirmed those that hold a resource back until their loss is confirmed;
-	// at most [maxNamed] of each.
+	// late are leases whose tokens are near the end, unconfirmed those that hold a resource back until their loss is
+	// confirmed; at most [maxNamed] of each.
 	late, unconfirmed []*messages.Lease
 	// leases is how many held ones were listed; partial: there are more.
 	leases  int
@@ -40,7 +40,8 @@ type locks struct {
 	err error
 }
 
-// list reads the leases that are held, and then the lost ones that hold their resources back: of all tenants, and of none.
+// list reads the leases that are held, and then the lost ones that hold their resources back: of all tenants, and of
+// none.
 func (d *deployment) list(ctx context.Context) {
 	l := &d.locks
 	l.queues = make(map[cli.Resource]int)

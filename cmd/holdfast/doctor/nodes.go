@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// settling is how long a shard may be without an owner: nodes take over those of a lost one within a few seconds, and a
-	// planned move takes less.
+	// settling is how long a shard may be without an owner: nodes take over those of a lost one within a few seconds,
+	// and a planned move takes less.
 	settling = 3 * time.Second
 	// lookAgain is the pause between two looks.
 	lookAgain = 250 * time.Millisecond
-	// infosPerNode is how many requests for info are sent at the same time, for each node: one that hangs gets none of them
-	// by chance in one of three thousand runs. maxInfos bounds the requests.
+	// infosPerNode is how many requests for info are sent at the same time, for each node: one that hangs gets none of
+	// them by chance in one of three thousand runs. maxInfos bounds the requests.
 	infosPerNode, maxInfos = 8, 256
 	// statsSubject is the one on which the nodes report their statistics, as NATS services do.
 	statsSubject = "$SRV.STATS.holdfast"

@@ -20,7 +20,8 @@ import (
 // userSubject is the one on which NATS reports to a user its permissions.
 const userSubject = "$SYS.REQ.USER.INFO"
 
-// permissions compares what the user of the connection may with what a client needs, and with what only nodes and operators need.
+// permissions compares what the user of the connection may with what a client needs, and with what only nodes and
+// operators need.
 func (d *deployment) permissions(ctx context.Context, r *Result) {
 	switch nc := d.cfg.Conn; {
 	case nc.AuthRequired():
@@ -83,7 +84,8 @@ func (u *user) tooWide(r *Result) {
 	}
 }
 
-// ofNodes returns the subjects that only nodes need. Of a kind that concerns several buckets it returns that of the first one.
+// ofNodes returns the subjects that only nodes need. Of a kind that concerns several buckets it returns that of the
+// first one.
 func (u *user) ofNodes() []string {
 	parts := slices.Concat(u.publish.within(u.prefix.Event(">")), u.publish.within(u.prefix.Nodes()))
 	for _, kind := range []string{

@@ -21,7 +21,8 @@ const (
 	// looks is how often a queue is counted, lookEvery how often.
 	looks     = 3
 	lookEvery = 500 * time.Millisecond
-	// maxListed is how many requests of a queue a listing has at most. maxCounted bounds how many of these queues are counted.
+	// maxListed is how many requests of a queue a listing has at most. maxCounted bounds how many of these queues are
+	// counted.
 	maxListed, maxCounted = 100, 100
 )
 
@@ -32,7 +33,8 @@ type queue struct {
 	first, last time.Time
 }
 
-// queues looks for queues that grow at each look, for those that are nearly full, and for losses that are not confirmed.
+// queues looks for queues that grow at each look, for those that are nearly full, and for losses that are not
+// confirmed.
 func (d *deployment) queues(ctx context.Context, r *Result) {
 	d.list(ctx)
 	if d.unlisted(r) {

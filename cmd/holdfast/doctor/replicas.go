@@ -16,8 +16,8 @@ import (
 // majority is the minimum number of servers of which one may fail.
 const majority = 3
 
-// replicas checks the bucket of each shard in JetStream. A replica under load is behind at most moments, and an election takes
-// a moment; what stays so while this looks again is a finding.
+// replicas checks the bucket of each shard in JetStream. A replica under load is behind at most moments, and an
+// election takes a moment; what stays so while this looks again is a finding.
 func (d *deployment) replicas(ctx context.Context, r *Result) {
 	var all []jetstream.Inspection
 	for end, again := time.Now().Add(settling), true; again; {

@@ -98,8 +98,8 @@ func (d *deployment) disk(r *Result, name string) string {
 	return free
 }
 
-// account compares what JetStream stores for the account with what it may. Without the right to ask, and without a bound,
-// there is nothing to compare.
+// account compares what JetStream stores for the account with what it may. Without the right to ask, and without a
+// bound, there is nothing to compare.
 func (d *deployment) account(ctx context.Context, r *Result) {
 	m, err := d.caller.Send(ctx, answerTimeout, nats.NewMsg(jetstream.DefaultAPIPrefix+"INFO"))
 	if err != nil {

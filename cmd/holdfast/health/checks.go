@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// limit bounds how long all checks together take. A shard that has had no confirmation for this time refuses requests.
+	// limit bounds how long all checks together take. A shard that has had no confirmation for this time refuses
+	// requests.
 	limit = 2 * time.Second
 	// fresh is how long a result is given again, so that many requests cost little.
 	fresh = time.Second

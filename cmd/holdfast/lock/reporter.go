@@ -22,8 +22,8 @@ func newReporter(w io.Writer, verbose bool) *reporter {
 	return &reporter{display.NewReporter(w, verbose), verbose || display.SizeOf(w) != (display.Size{})}
 }
 
-// waiting reports what the lock command waits for: the holder, or the end of the hold after a loss. On a terminal it does
-// so without --verbose.
+// waiting reports what the lock command waits for: the holder, or the end of the hold after a loss. On a terminal it
+// does so without --verbose.
 func (r *reporter) waiting(resource string, refusal *holdfast.Error) {
 	if !r.chatty {
 		return

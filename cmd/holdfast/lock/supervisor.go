@@ -92,8 +92,8 @@ func (v *supervisor) check() time.Duration {
 	return v.dog.next(again, v.ttl)
 }
 
-// isSafe reports whether the watchdog may be turned off behind the command: the locks were held to its end, or no process
-// of it is left.
+// isSafe reports whether the watchdog may be turned off behind the command: the locks were held to its end, or no
+// process of it is left.
 func (v *supervisor) isSafe() bool {
 	return !v.termination.started() && v.locks.Valid() || !v.child.anyLeft()
 }

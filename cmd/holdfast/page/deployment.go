@@ -46,8 +46,8 @@ func (d *deployment) newClient(opts ...holdfast.Option) (*holdfast.Client, error
 	return holdfast.New(d.nc, append(opts, holdfast.Prefix(string(d.prefix)), holdfast.Timeout(answerTimeout))...)
 }
 
-// of calls use with a client for the locks of a tenant; empty: for those of none. A client of a tenant costs a subscription
-// and a request, and is closed again, because the tenants that are looked at have no bound.
+// of calls use with a client for the locks of a tenant; empty: for those of none. A client of a tenant costs a
+// subscription and a request, and is closed again, because the tenants that are looked at have no bound.
 func (d *deployment) of(ctx context.Context, tenant string, use func(*holdfast.Client) error) error {
 	if tenant == "" {
 		return use(d.client)

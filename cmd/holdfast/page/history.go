@@ -20,7 +20,8 @@ const (
 	readTime, readChanges = time.Second, 5000
 )
 
-// windows are how far back journals are read, one after the other, until there are enough changes. 0: to their beginning.
+// windows are how far back journals are read, one after the other, until there are enough changes. 0: to their
+// beginning.
 var windows = []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour, 0}
 
 // shownKinds are the kinds of changes that are shown: all but renewals, which are the most by far.
@@ -119,7 +120,8 @@ func reach(window time.Duration) string {
 // errTooMany says that a window has more changes than are read for a view.
 var errTooMany = errors.New("too many changes")
 
-// since returns the changes of a window, oldest first, with an error those that it has read before. begins is when the journal begins, if that is within the window.
+// since returns the changes of a window, oldest first, with an error those that it has read before. begins is when the
+// journal begins, if that is within the window.
 func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Duration) (rows []change, begins time.Time, err error) {
 	from := time.Time{}
 	if window > 0 {

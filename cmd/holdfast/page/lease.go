@@ -17,7 +17,8 @@ type lease struct {
 	Session                              string
 	Ephemeral                            bool
 	Metadata                             map[string]string
-	// Lost: the lease is lost and holds its resource back. What is left is that of the hold then; 0: until it is confirmed.
+	// Lost: the lease is lost and holds its resource back. What is left is that of the hold then; 0: until it is
+	// confirmed.
 	Lost bool
 	// Age is since when it was acquired, by the clocks of two machines.
 	Age, Left, TTL time.Duration

@@ -45,8 +45,8 @@ type Page struct {
 	end  context.CancelFunc
 }
 
-// maxViews and maxStreams are how many views and event streams are served at a time. They leave connections for scrapes and
-// checks.
+// maxViews and maxStreams are how many views and event streams are served at a time. They leave connections for scrapes
+// and checks.
 const maxViews, maxStreams = 8, 32
 
 // New returns the page of a node that is being started.

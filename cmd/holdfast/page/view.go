@@ -130,8 +130,8 @@ func (p *Page) show(k *kind) http.Handler {
 	})
 }
 
-// write answers with a view. An earlier failure is shown above it. A view that cannot be read is shown without what it would
-// have: its form is there, and its event stream has it read again.
+// write answers with a view. An earlier failure is shown above it. A view that cannot be read is shown without what it
+// would have: its form is there, and its event stream has it read again.
 func (p *Page) write(w http.ResponseWriter, r *http.Request, k *kind, query url.Values, code int, failure error) {
 	f := p.frame(k)
 	v, err := k.open(p, query)

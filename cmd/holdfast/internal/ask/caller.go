@@ -1,5 +1,5 @@
-// Package ask sends requests to a deployment, each once, and reads listings page by page. What has to be repeated until it
-// is answered is sent by clients/request and clients/holdfast.
+// Package ask sends requests to a deployment, each once, and reads listings page by page. What has to be repeated until
+// it is answered is sent by clients/request and clients/holdfast.
 package ask
 
 import (
@@ -42,8 +42,9 @@ func (e *RefusedError) Error() string {
 	return status + strings.TrimPrefix(display.OneLine(e.GetError()), status)
 }
 
-// Caller sends requests on one connection, each once. NATS discards a message that the user may not publish, and reports
-// that to the error handler of the connection only; the caller ends the request then. It is safe for concurrent use.
+// Caller sends requests on one connection, each once. NATS discards a message that the user may not publish, and
+// reports that to the error handler of the connection only; the caller ends the request then. It is safe for concurrent
+// use.
 type Caller struct {
 	nc *nats.Conn
 
@@ -87,7 +88,8 @@ func (c *Caller) deny(err error) {
 	}
 }
 
-// begin registers a request. The context that it returns ends after the timeout, or if the user may not send the request.
+// begin registers a request. The context that it returns ends after the timeout, or if the user may not send the
+// request.
 func (c *Caller) begin(ctx context.Context, timeout time.Duration, subject string) (context.Context, func()) {
 	ctx, stop := context.WithTimeout(ctx, timeout)
 	ctx, end := context.WithCancelCause(ctx)
@@ -107,8 +109,8 @@ func (c *Caller) begin(ctx context.Context, timeout time.Duration, subject strin
 	}
 }
 
-// Send returns the answer to a message. The error is a [*DeniedError], [nats.ErrNoResponders], [ErrNoAnswer] or one of the
-// connection.
+// Send returns the answer to a message. The error is a [*DeniedError], [nats.ErrNoResponders], [ErrNoAnswer] or one of
+// the connection.
 func (c *Caller) Send(ctx context.Context, timeout time.Duration, m *nats.Msg) (*nats.Msg, error) {
 	ctx, done := c.begin(ctx, timeout, m.Subject)
 	defer done()
@@ -159,8 +161,8 @@ func (c *Caller) Read(ctx context.Context, timeout time.Duration, request *nats.
 	return &RefusedError{refusal}
 }
 
-// Gather sends a message to all that listen, and passes each answer and the time that it took to take, until take returns
-// true.
+// Gather sends a message to all that listen, and passes each answer and the time that it took to take, until take
+// returns true.
 func (c *Caller) Gather(
 	ctx context.Context, timeout time.Duration, subject string, take func(m *nats.Msg, took time.Duration) (enough bool),
 ) error {

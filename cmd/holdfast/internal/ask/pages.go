@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Pages returns the pages of a listing, of which request returns one. They have limit leases together, without a limit if
-// that is 0; the last page has a cursor if more are left. An error is the last thing that it yields.
+// Pages returns the pages of a listing, of which request returns one. They have limit leases together, without a limit
+// if that is 0; the last page has a cursor if more are left. An error is the last thing that it yields.
 func Pages(
 	of *messages.ListRequest, limit int, request func(*messages.ListRequest) (*messages.ListReply, error),
 ) iter.Seq2[*messages.ListReply, error] {

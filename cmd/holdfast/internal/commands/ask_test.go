@@ -81,8 +81,8 @@ func withNode(t *testing.T, answer func(n int) *messages.Reply) *fakeNode {
 	return f
 }
 
-// withEarlierVersion starts a node of an earlier version of the contract. It has these features, serves these subjects, and does
-// not know a field of any request.
+// withEarlierVersion starts a node of an earlier version of the contract. It has these features, serves these subjects,
+// and does not know a field of any request.
 func withEarlierVersion(t *testing.T, features []string, subjects ...string) *fakeNode {
 	t.Helper()
 	f := withNATS(t)

@@ -19,13 +19,13 @@ type Program struct {
 	Stdout, Stderr io.Writer
 	// Name is the command's; empty: holdfast.
 	Name string
-	// Trace lets a node that is about to start export its traces, and returns what ends that; nil: nodes export none. An error
-	// is one of the settings, and ends the start.
+	// Trace lets a node that is about to start export its traces, and returns what ends that; nil: nodes export none.
+	// An error is one of the settings, and ends the start.
 	Trace func(ctx context.Context, cfg *server.Config) (stop func(context.Context) error, err error)
 }
 
-// Main is Run for the process itself, which leave ends with an exit code, as os.Exit does. SIGINT and SIGTERM interrupt the
-// command, and the second of them does not wait for it.
+// Main is Run for the process itself, which leave ends with an exit code, as os.Exit does. SIGINT and SIGTERM interrupt
+// the command, and the second of them does not wait for it.
 func (p *Program) Main(args []string, leave func(code int)) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

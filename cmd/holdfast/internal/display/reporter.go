@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Reporter writes the messages of a command that runs for long to standard error. Its methods never block: a full pipe must
-// not delay the command. They are safe for concurrent use.
+// Reporter writes the messages of a command that runs for long to standard error. Its methods never block: a full pipe
+// must not delay the command. They are safe for concurrent use.
 type Reporter struct {
 	w       io.Writer
 	verbose bool

@@ -24,8 +24,8 @@ type row struct {
 	waiter *messages.Waiter
 }
 
-// rows returns the leases sorted by resource and tenant, in the order of the node for each, with the waiting requests behind
-// them.
+// rows returns the leases sorted by resource and tenant, in the order of the node for each, with the waiting requests
+// behind them.
 func (l *listing) rows(waiters bool) []row {
 	leases := slices.Clone(l.leases)
 	slices.SortStableFunc(leases, func(a, b *messages.Lease) int { return cli.ResourceOf(a).Compare(cli.ResourceOf(b)) })
@@ -45,8 +45,8 @@ func (l *listing) rows(waiters bool) []row {
 // waits is the first cell of a waiting request. No resource looks like it: a name with spaces is quoted.
 const waits = "  waits"
 
-// table returns the listing with a row for each lease, and for each waiting request if these are wanted. Columns that all
-// rows would leave empty are omitted: TENANT without a lease of one, KIND and SLOTS without a shared lease.
+// table returns the listing with a row for each lease, and for each waiting request if these are wanted. Columns that
+// all rows would leave empty are omitted: TENANT without a lease of one, KIND and SLOTS without a shared lease.
 func (l *listing) table(waiters bool) display.Table {
 	rows := l.rows(waiters)
 	queues := slices.ContainsFunc(rows, func(r row) bool { return r.waiter != nil })
