@@ -75,7 +75,8 @@ func (d Deployment) operatorShares() []share {
 
 // tenantShares returns what an account uses that has resources of its own.
 func (d Deployment) tenantShares(account string) []share {
-	local := append(d.shares(everything, append(clientUses, useBreaks, useConfirmations)...), newShare(service, d.Prefix.List()))
+	local := append(d.shares(everything, append(clientUses, useBreaks, useConfirmations)...),
+		newShare(service, d.Prefix.List()))
 	all := string(d.Prefix.Tenant(messages.AllTenants))
 	for i, s := range local {
 		below := strings.TrimPrefix(s.Local, string(d.Prefix))

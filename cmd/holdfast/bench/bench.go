@@ -98,7 +98,8 @@ func (b *bench) run(cmd *cobra.Command) error {
 		return err
 	}
 	bar := display.NewGauge(cmd.ErrOrStderr())
-	result, err := load.Run(ctx, load.Plan{Workers: b.clients.Value, For: b.duration.Duration, Progress: func(m *load.Meter) { b.show(bar, m) }}, func(n int) load.Work {
+	result, err := load.Run(ctx, load.Plan{Workers: b.clients.Value, For: b.duration.Duration,
+		Progress: func(m *load.Meter) { b.show(bar, m) }}, func(n int) load.Work {
 		c := load.NewClient(ncs[n%len(ncs)], service, b.owner(run, strconv.Itoa(n)), b.ttl.Duration)
 		return b.work(ctx, c, load.NewShare(n, b.clients.Value, b.resources.Value))
 	})
@@ -144,7 +145,8 @@ func (b *bench) prepare(ctx context.Context, flags *pflag.FlagSet, nc *nats.Conn
 		return service, err
 	}
 	if service.Shards = info.GetShards(); service.Shards == 0 {
-		return service, exit.Errorf(exit.Unavailable, "Holdfast at %s does not answer with its number of shards; try later", b.connection.Where())
+		return service, exit.Errorf(exit.Unavailable, "Holdfast at %s does not answer with its number of shards; try later",
+			b.connection.Where())
 	}
 	key, err := b.key(0)
 	if err != nil {
@@ -177,7 +179,8 @@ func (b *bench) explain(op messages.Operation, subject string, flags *pflag.Flag
 	case isRefused && refused.GetStatus() == messages.Status_INVALID:
 		return exit.Errorf(exit.Usage, "invalid: %s", cli.Refusal(refused.GetError(), flags))
 	case isDenied:
-		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: it lacks the %w", b.connection.Where(), op, denied)
+		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: it lacks the %w",
+			b.connection.Where(), op, denied)
 	case errors.Is(err, nats.ErrNoResponders):
 		return exit.Errorf(exit.Unavailable, "no Holdfast node answers at %s, though NATS does: %s has no subscriber; "+
 			"start a node with: holdfast serve --nats URL, or check --prefix and the account of this user", b.connection.Where(), subject)

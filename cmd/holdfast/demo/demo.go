@@ -89,7 +89,8 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
-	server, err := startProcess(ctx, "serve", "--listen", "127.0.0.1:0", "--http", "off", "--data", filepath.Join(d.dir, "data"))
+	server, err := startProcess(ctx, "serve", "--listen", "127.0.0.1:0", "--http", "off", "--data",
+		filepath.Join(d.dir, "data"))
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,8 @@ func (d *deployment) commits(ctx context.Context, r *Result) {
 		if d.synced {
 			confirms = "confirms on disk"
 		}
-		r.see("%s, the slowest %s within %s, the round trip included", display.Count(len(times), "shard"), confirms, short(slices.Max(times)))
+		r.see("%s, the slowest %s within %s, the round trip included", display.Count(len(times), "shard"), confirms,
+			short(slices.Max(times)))
 	}
 	if seen < len(all) {
 		r.cut(seen, len(all), "shard")

@@ -21,7 +21,8 @@ func (d *deployment) connection(ctx context.Context, r *Result) {
 	}
 	took := time.Since(begun)
 	version := nc.ConnectedServerVersion()
-	r.see("NATS %s, server %s at %s, round trip %s", display.OneLine(version), display.Name(nc.ConnectedServerName()), nc.ConnectedAddr(), short(took))
+	r.see("NATS %s, server %s at %s, round trip %s", display.OneLine(version), display.Name(nc.ConnectedServerName()),
+		nc.ConnectedAddr(), short(took))
 	if took >= d.cfg.Slow {
 		r.warn(fmt.Sprintf("the round trip to NATS at %s takes %s", nc.ConnectedAddr(), short(took)),
 			"each request takes at least that long",

@@ -48,7 +48,8 @@ func (d *deployment) deadlocks(ctx context.Context, r *Result) {
 func (r *Result) deadlocked(c deadlock.Cycle) {
 	var parts []string
 	for _, l := range c {
-		parts = append(parts, fmt.Sprintf("%s waits for %s, which %s holds", display.Quote(l.Waiter.GetOwner()), display.Name(l.Resource), display.Quote(l.Lease.GetOwner())))
+		parts = append(parts, fmt.Sprintf("%s waits for %s, which %s holds", display.Quote(l.Waiter.GetOwner()),
+			display.Name(l.Resource), display.Quote(l.Lease.GetOwner())))
 	}
 	r.problem("deadlock"+cli.OfTenant(c[0].Tenant)+": "+strings.Join(parts, "; "),
 		"none of them goes on until a wait or a lease ends",
@@ -60,7 +61,8 @@ func (r *Result) deadlocked(c deadlock.Cycle) {
 func (d *deployment) tokens(_ context.Context, r *Result) {
 	for _, name := range slices.Sorted(maps.Keys(d.nodes)) {
 		if late := d.nodes[name]; late.LateTokens > 0 {
-			r.lateTokens(fmt.Sprintf("node %s has granted %s above %d since its start", display.Name(name), display.Count(int(late.LateTokens), "token"), messages.WarnToken))
+			r.lateTokens(fmt.Sprintf("node %s has granted %s above %d since its start", display.Name(name),
+				display.Count(int(late.LateTokens), "token"), messages.WarnToken))
 		}
 	}
 	if d.unlisted(r) {

@@ -79,7 +79,8 @@ func (d *deployment) discover(ctx context.Context, r *Result) error {
 	case ctx.Err() != nil:
 		r.hidden("more time (--timeout) to see whether a node hangs")
 	case lost > 0:
-		r.problem(fmt.Sprintf("%d of %d requests on %s were lost, and the others were answered", lost, n, d.cfg.Prefix.Info()),
+		r.problem(fmt.Sprintf("%d of %d requests on %s were lost, and the others were answered", lost, n,
+			d.cfg.Prefix.Info()),
 			"a node that hangs gets a part of the requests of all clients and answers none",
 			"look for a node that is not in the list of the check nodes, or does not answer there, and restart it")
 	}

@@ -161,7 +161,8 @@ func (u *user) granted(op messages.Operation) iter.Seq2[string, string] {
 func (u *user) lacking(parts []string) []string {
 	return slices.DeleteFunc(parts, func(part string) bool {
 		keys, ok := u.keysOf(part)
-		return !ok || !slices.ContainsFunc(u.subjects(messages.OpAcquire, keys), func(s string) bool { return len(u.publish.within(s)) > 0 })
+		return !ok || !slices.ContainsFunc(u.subjects(messages.OpAcquire, keys),
+			func(s string) bool { return len(u.publish.within(s)) > 0 })
 	})
 }
 

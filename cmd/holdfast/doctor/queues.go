@@ -125,7 +125,8 @@ func (d *deployment) judge(r *Result, q *queue) {
 			"beyond that its requests are answered OVERLOADED",
 			fmt.Sprintf("see who holds it and who waits with %s; hold it for less time, divide it, or raise --max-queue", see))
 	case last >= longQueue && len(q.lengths) == looks && slices.IsSortedFunc(q.lengths, strictly):
-		r.warn(fmt.Sprintf("the queue of %s grows: %d requests wait, %d more than %s before", name, last, last-first, short(q.last.Sub(q.first))),
+		r.warn(fmt.Sprintf("the queue of %s grows: %d requests wait, %d more than %s before", name, last, last-first,
+			short(q.last.Sub(q.first))),
 			"requests come faster than the lock is released, so each waits longer than the one before",
 			fmt.Sprintf("see who holds it with %s; hold it for less time, or divide it", see))
 	}
@@ -142,7 +143,8 @@ func strictly(a, b int) int {
 // unconfirmed is the finding of a lost lease that holds its resource back until its loss is confirmed.
 func (r *Result) unconfirmed(l *messages.Lease) {
 	of := cli.ResourceOf(l)
-	r.warn(fmt.Sprintf("%s is held back until the loss of %s, token %d, is confirmed", of, display.Quote(l.GetOwner()), l.GetToken()),
+	r.warn(fmt.Sprintf("%s is held back until the loss of %s, token %d, is confirmed", of, display.Quote(l.GetOwner()),
+		l.GetToken()),
 		"requests for it wait until then",
 		fmt.Sprintf("run holdfast fence-agent%s; or stop the holder, and then: holdfast confirm %s --token %d%s",
 			cli.TenantFlag(of.Tenant), display.Name(of.Name), l.GetToken(), cli.TenantFlag(of.Tenant)))

@@ -36,7 +36,8 @@ func (d *deployment) replicas(ctx context.Context, r *Result) {
 	if shards := int(d.info.GetShards()); len(all) < shards {
 		r.cut(len(all), shards, "bucket")
 	} else if len(r.Findings) == 0 && len(all) > 0 {
-		r.see("%s on %s each, all of them current", display.Count(len(all), "bucket"), display.Count(all[0].Replicas, "server"))
+		r.see("%s on %s each, all of them current", display.Count(len(all), "bucket"),
+			display.Count(all[0].Replicas, "server"))
 	}
 	d.compareReplicas(r, all)
 }
@@ -48,7 +49,8 @@ func isUnsettled(i jetstream.Inspection) bool {
 
 func (d *deployment) noInspection(r *Result, err error) {
 	if errors.Is(err, jetstream.ErrForbidden) {
-		r.hidden("permission to publish on $JS.API.STREAM.INFO.KV_%s, and the same for the other shards", d.cfg.Prefix.Bucket(0))
+		r.hidden("permission to publish on $JS.API.STREAM.INFO.KV_%s, and the same for the other shards",
+			d.cfg.Prefix.Bucket(0))
 		return
 	}
 	r.hidden("JetStream in the account of this user: %s", display.OneLine(err.Error()))
@@ -68,7 +70,8 @@ func inspected(r *Result, i *jetstream.Inspection) {
 			"start the NATS servers that are away: a majority of those that store it has to run")
 		return
 	case i.Incomplete:
-		r.warn(fmt.Sprintf("%s is stored on %s, and has to be on %d", bucket, display.Count(len(i.Servers), "server"), i.Replicas),
+		r.warn(fmt.Sprintf("%s is stored on %s, and has to be on %d", bucket, display.Count(len(i.Servers), "server"),
+			i.Replicas),
 			"until a change of its replicas is finished, the next failure may stop the shard",
 			"wait; if it stays so, start the NATS servers that are away: holdfast members shows them")
 	}
@@ -105,9 +108,11 @@ func (d *deployment) compareReplicas(r *Result, all []jetstream.Inspection) {
 	for replicas := range buckets {
 		fewest = min(fewest, replicas)
 	}
-	what := fmt.Sprintf("each bucket is stored on %s of a cluster of at least %d", display.Count(fewest, "server"), len(servers))
+	what := fmt.Sprintf("each bucket is stored on %s of a cluster of at least %d", display.Count(fewest, "server"),
+		len(servers))
 	if len(buckets) > 1 {
-		what = fmt.Sprintf("the replicas were not raised in each bucket: stored on %s only: %s", display.Count(fewest, "server"), listed(buckets[fewest]))
+		what = fmt.Sprintf("the replicas were not raised in each bucket: stored on %s only: %s",
+			display.Count(fewest, "server"), listed(buckets[fewest]))
 	}
 	if fewest == majority || len(servers) < majority {
 		return

@@ -51,7 +51,8 @@ func (d *deployment) elsewhere(ctx context.Context, r *Result) string {
 	unsynced, err := buckets.Unsynced(ctx, d.cfg.Conn, d.cfg.Prefix, d.info.GetShards())
 	d.synced = err == nil && len(unsynced) == 0
 	for _, server := range unsynced {
-		r.unsynced("the NATS server "+display.Name(server), "set sync_interval: always in the section jetstream of its configuration, and restart it")
+		r.unsynced("the NATS server "+display.Name(server),
+			"set sync_interval: always in the section jetstream of its configuration, and restart it")
 	}
 	switch {
 	case err != nil:
@@ -81,7 +82,8 @@ func (d *deployment) disk(r *Result, name string) string {
 	}
 	for _, use := range slices.Sorted(maps.Keys(s.Certificates)) {
 		if left := time.Until(s.Certificates[use]); left < certificateLeft {
-			r.warn(fmt.Sprintf("the certificate of node %s for %s ends on %s", node, display.Name(use), s.Certificates[use].UTC().Format(time.DateOnly)),
+			r.warn(fmt.Sprintf("the certificate of node %s for %s ends on %s", node, display.Name(use),
+				s.Certificates[use].UTC().Format(time.DateOnly)),
 				"then nobody can connect who verifies it",
 				"replace the file and its key, and have the node read them again, with SIGHUP")
 		}

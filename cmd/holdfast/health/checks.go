@@ -44,7 +44,8 @@ func (c *checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	excluded := query["exclude"]
 	if unknown := slices.IndexFunc(excluded, func(name string) bool { return !slices.Contains(c.names(), name) }); unknown >= 0 {
-		http.Error(w, fmt.Sprintf("exclude: one of %s, got %q", strings.Join(c.names(), ", "), excluded[unknown]), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("exclude: one of %s, got %q", strings.Join(c.names(), ", "), excluded[unknown]),
+			http.StatusBadRequest)
 		return
 	}
 	var text strings.Builder

@@ -351,7 +351,8 @@ func (u *command) closeWatchdog(w *watchdog, safe bool) {
 		return
 	}
 	if !safe {
-		u.report.Print("the watchdog %s is left on: processes of the command may still run without the lock", display.Name(w.path))
+		u.report.Print("the watchdog %s is left on: processes of the command may still run without the lock",
+			display.Name(w.path))
 	}
 	w.close(safe)
 }
@@ -365,7 +366,8 @@ func (u *command) release(held *locks) error {
 	case err == nil:
 		u.report.Detail("released %s", held.names())
 	case !isLost(err):
-		u.report.Print("cannot release %s: %s; the lease expires within %s", held.names(), display.Plain(err), display.Duration(u.ttl.Duration))
+		u.report.Print("cannot release %s: %s; the lease expires within %s", held.names(), display.Plain(err),
+			display.Duration(u.ttl.Duration))
 	}
 	return err
 }

@@ -32,7 +32,8 @@ func (r *reporter) waiting(resource string, refusal *holdfast.Error) {
 	case refusal.Lost != nil:
 		r.Print("waiting for %s, %s", display.Name(resource), heldBack(refusal.Lost))
 	case refusal.Holder != nil:
-		r.Print("waiting for %s, held by %s, token %d", display.Name(resource), display.Quote(refusal.Holder.Owner), refusal.Holder.Token)
+		r.Print("waiting for %s, held by %s, token %d", display.Name(resource), display.Quote(refusal.Holder.Owner),
+			refusal.Holder.Token)
 	default:
 		r.Print("waiting for %s", display.Name(resource))
 	}
@@ -53,5 +54,6 @@ func (r *reporter) jeopardy(l *holdfast.Lock, err error) {
 		r.Detail("%s is renewed again", display.Name(l.Resource()))
 		return
 	}
-	r.Detail("cannot renew %s: %s; %s left", display.Name(l.Resource()), display.Plain(err), display.Duration(max(time.Until(l.Deadline()), 0)))
+	r.Detail("cannot renew %s: %s; %s left", display.Name(l.Resource()), display.Plain(err),
+		display.Duration(max(time.Until(l.Deadline()), 0)))
 }

@@ -214,7 +214,8 @@ func (v *supervisor) endDescendants() {
 		return true
 	})
 	if left := v.child.descendants.remaining(); len(left) > 0 {
-		v.report.Print("%d descendants of the command could not be killed; the first has process id %d", len(left), left[0].pid)
+		v.report.Print("%d descendants of the command could not be killed; the first has process id %d", len(left),
+			left[0].pid)
 	}
 }
 

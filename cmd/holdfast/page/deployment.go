@@ -72,7 +72,8 @@ func (d *deployment) close(ctx context.Context) error {
 // list returns one page of a listing. The Go client returns leases without the cursor that the next page needs.
 func (d *deployment) list(ctx context.Context, r *messages.ListRequest) (*messages.ListReply, error) {
 	page := &messages.ListReply{}
-	x := d.sender.Exchange(request.Request{Op: opList, Subject: d.prefix.List(), Message: func() proto.Message { return r }})
+	x := d.sender.Exchange(request.Request{Op: opList, Subject: d.prefix.List(),
+		Message: func() proto.Message { return r }})
 	defer x.Finish()
 	a, err := x.Within(ctx, answerTimeout)
 	if err == nil {

@@ -25,7 +25,8 @@ const (
 var windows = []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour, 0}
 
 // shownKinds are the kinds of changes that are shown: all but renewals, which are the most by far.
-var shownKinds = holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased, holdfast.EventExpired, holdfast.EventBroken,
+var shownKinds = holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased, holdfast.EventExpired,
+	holdfast.EventBroken,
 	holdfast.EventConfirmed, holdfast.EventUpdated)
 
 // change is a change of a lock, as views show it.

@@ -62,7 +62,8 @@ func (s *sessions) load(ctx context.Context, d *deployment) error {
 		return err
 	}
 	s.Rows = slices.SortedFunc(maps.Values(all), func(a, b *session) int {
-		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label), strings.Compare(a.Tenant, b.Tenant))
+		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label),
+			strings.Compare(a.Tenant, b.Tenant))
 	})
 	if s.Note = ""; more {
 		s.Note = "Only the first " + scanned + " leases of the selection were looked at. "

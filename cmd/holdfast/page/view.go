@@ -67,7 +67,8 @@ func init() {
 		"duration": duration, "stamp": stamp, "lockURL": lockURL,
 	}
 	for _, k := range kinds {
-		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html", "templates/"+k.name+".html"))
+		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html",
+			"templates/"+k.name+".html"))
 	}
 }
 

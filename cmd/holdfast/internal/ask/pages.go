@@ -32,7 +32,8 @@ func Pages(
 			case !yield(page, nil), page.GetNext() == "", limit > 0 && left <= 0:
 				return
 			case page.GetNext() == next.GetAfter():
-				yield(nil, fmt.Errorf("the node returned the same page twice: cannot continue after %s", messages.Spoken(page.GetNext())))
+				yield(nil, fmt.Errorf("the node returned the same page twice: cannot continue after %s",
+					messages.Spoken(page.GetNext())))
 				return
 			}
 			next.After = page.GetNext()

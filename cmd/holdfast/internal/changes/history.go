@@ -63,7 +63,8 @@ func (h *history) show(cmd *cobra.Command, c *holdfast.Client, resource, key str
 		if strings.ContainsAny(resource, "*>") {
 			advice = "; history shows one lock and takes no pattern: holdfast watch --since shows the past of several"
 		}
-		_, err = fmt.Fprintf(s.out, "the journal has no changes of %s%s%s\n", display.Name(resource), h.connection.OfTenant(), advice)
+		_, err = fmt.Fprintf(s.out, "the journal has no changes of %s%s%s\n", display.Name(resource),
+			h.connection.OfTenant(), advice)
 	}
 	return watchFailure(&h.connection, err)
 }

@@ -60,7 +60,9 @@ func (l *leader) run(cmd *cobra.Command, args []string) error {
 	if l.watch {
 		show = l.follow
 	}
-	return l.connection.Client(cmd, "leader", func(c *holdfast.Client) error { return show(cmd.Context(), c, cmd.OutOrStdout()) })
+	return l.connection.Client(cmd, "leader", func(c *holdfast.Client) error {
+		return show(cmd.Context(), c, cmd.OutOrStdout())
+	})
 }
 
 // show prints the present leader.
@@ -106,7 +108,8 @@ func (l *leader) print(out io.Writer, found holdfast.Leader) error {
 		}
 		line = string(text)
 	case found.Leads():
-		line = fmt.Sprintf("%s: %s leads %s, token %d", display.Quote(found.Value), display.Quote(found.Owner), display.Name(found.Name), found.Token)
+		line = fmt.Sprintf("%s: %s leads %s, token %d", display.Quote(found.Value), display.Quote(found.Owner),
+			display.Name(found.Name), found.Token)
 	}
 	_, err := fmt.Fprintln(out, line)
 	return err

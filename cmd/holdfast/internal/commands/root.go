@@ -67,7 +67,8 @@ holder whose lease has ended.`,
 	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newManual(p))
 	addCommands(root, groupTopics,
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesTopic},
-		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file", Long: configurationTopic},
+		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file",
+			Long: configurationTopic},
 	)
 	addCompletion(root)
 	return root

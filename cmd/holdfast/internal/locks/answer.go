@@ -100,7 +100,8 @@ func (a *answer) sentence() string {
 		return fmt.Sprintf("not owner: %s is held by %s", resource, a.holder())
 	case messages.Status_STALE_TOKEN:
 		if a.op == messages.OpConfirm {
-			return fmt.Sprintf("stale token: no lost lease of %s has this token; see: holdfast get %s%s", resource, resource, cli.TenantFlag(a.tenant))
+			return fmt.Sprintf("stale token: no lost lease of %s has this token; see: holdfast get %s%s", resource, resource,
+				cli.TenantFlag(a.tenant))
 		}
 		return fmt.Sprintf("stale token: %s is held by %s", resource, a.holder())
 	case messages.Status_FREE:
@@ -132,7 +133,8 @@ func (a *answer) heldBack(resource string) string {
 	lost := fmt.Sprintf("%s, %s", display.Quote(a.GetLease().GetOwner()), share(a.GetLease()))
 	line := fmt.Sprintf("held back: %s until the loss of %s, is confirmed%s", resource, lost, a.details())
 	if left := a.GetLeftMs(); left > 0 {
-		line = fmt.Sprintf("held back: %s for %s after the loss of %s%s", resource, display.Duration(cli.Millis(left)), lost, a.details())
+		line = fmt.Sprintf("held back: %s for %s after the loss of %s%s", resource, display.Duration(cli.Millis(left)),
+			lost, a.details())
 	}
 	lines := []string{line}
 	for _, l := range a.GetHolders() {
@@ -154,7 +156,8 @@ func (a *answer) holder() string {
 }
 
 func holderOf(l *messages.Lease) string {
-	return fmt.Sprintf("%s, %s, %s left", display.Quote(l.GetOwner()), share(l), display.Duration(cli.Millis(l.GetRemainingMs())))
+	return fmt.Sprintf("%s, %s, %s left", display.Quote(l.GetOwner()), share(l),
+		display.Duration(cli.Millis(l.GetRemainingMs())))
 }
 
 // held returns the holders and the waiting requests, one line for each. The only holder of an exclusive lease is on
@@ -170,7 +173,8 @@ func (a *answer) held(resource string) string {
 // queue returns a line for each of the waiting requests that the answer has.
 func (a *answer) queue() (lines []string) {
 	for _, w := range a.GetWaiters() {
-		lines = append(lines, fmt.Sprintf("  waits: %s, %s, for %s, %s left", display.Quote(w.GetOwner()), cli.KindOfWaiter(w),
+		lines = append(lines, fmt.Sprintf("  waits: %s, %s, for %s, %s left", display.Quote(w.GetOwner()),
+			cli.KindOfWaiter(w),
 			display.Duration(cli.Millis(w.GetWaitingMs())), display.Duration(cli.Millis(w.GetLeftMs()))))
 	}
 	if shown := len(a.GetWaiters()); shown > 0 && int(a.GetWaiting()) > shown {
@@ -234,5 +238,6 @@ func share(l *messages.Lease) string {
 	if len(l.GetSlots()) > 1 {
 		name = "slots"
 	}
-	return fmt.Sprintf("token %d, fence %s, %s, %s %s", l.GetToken(), display.Name(strings.TrimLeft(l.GetFence(), "0")), cli.KindOf(l), name, cli.Slots(l.GetSlots()))
+	return fmt.Sprintf("token %d, fence %s, %s, %s %s", l.GetToken(), display.Name(strings.TrimLeft(l.GetFence(), "0")),
+		cli.KindOf(l), name, cli.Slots(l.GetSlots()))
 }

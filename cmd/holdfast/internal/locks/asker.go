@@ -62,12 +62,13 @@ func withAsker(cmd *cobra.Command, c *connect.Flags, name string, use func(*aske
 	}
 	defer nc.Close()
 	a := &asker{connection: c, nc: nc, late: make(chan *messages.Lease, 1)}
-	a.sender, err = request.NewSender(nc, request.Config{Prefix: c.Subjects(), Expected: c.Patient, Orphan: func(l *messages.Lease) {
-		select {
-		case a.late <- l:
-		default:
-		}
-	}})
+	a.sender, err = request.NewSender(nc, request.Config{Prefix: c.Subjects(), Expected: c.Patient,
+		Orphan: func(l *messages.Lease) {
+			select {
+			case a.late <- l:
+			default:
+			}
+		}})
 	if err != nil {
 		return exit.Errorf(exit.Unavailable, "cannot receive answers: %w", err)
 	}
@@ -130,7 +131,8 @@ func (a *asker) find(ctx context.Context, q question, owner string) (*messages.R
 	own := slices.DeleteFunc(slices.Clone(r.GetHolders()), func(l *messages.Lease) bool { return l.GetOwner() != owner })
 	switch *q.token = cli.Token(r.GetLease().GetToken()); {
 	case len(own) > 1:
-		return messages.Refuse(messages.Status_INVALID, messages.Invalid("token", fmt.Sprintf("that of one of the %d leases that the owner holds", len(own)), "0")), nil
+		return messages.Refuse(messages.Status_INVALID, messages.Invalid("token",
+			fmt.Sprintf("that of one of the %d leases that the owner holds", len(own)), "0")), nil
 	case len(own) == 1:
 		*q.token = cli.Token(own[0].GetToken())
 	case *q.token == 0:
@@ -261,7 +263,8 @@ func (a *asker) explain(q question, failure *request.Error, interrupted bool, to
 	if interrupted {
 		return nil, exit.Errorf(code, "interrupted before an answer: %s", effect)
 	}
-	return nil, exit.Errorf(code, "no answer from Holdfast at %s in %s: %s", a.connection.Where(), display.Duration(took), effect)
+	return nil, exit.Errorf(code, "no answer from Holdfast at %s in %s: %s", a.connection.Where(),
+		display.Duration(took), effect)
 }
 
 func (a *asker) forbidden(q question) error {
@@ -269,7 +272,8 @@ func (a *asker) forbidden(q question) error {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		err = nats.ErrPermissionViolation
 	}
-	return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w", a.connection.Where(), q.op, err)
+	return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w",
+		a.connection.Where(), q.op, err)
 }
 
 func (a *asker) noNode(q question) error {

@@ -95,9 +95,10 @@ func (d *deadlocks) get(ctx context.Context, w io.Writer, r cli.Resource) (*mess
 		return nil, exit.Errorf(exit.Unexpected, "the node has listed a resource that cannot be one: %w", err)
 	}
 	subject := d.connection.SubjectsOf(r.Tenant).Operation(messages.OpGet, key)
-	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, subject: subject, message: func(time.Duration) proto.Message {
-		return &messages.GetRequest{Waiters: true}
-	}})
+	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, subject: subject,
+		message: func(time.Duration) proto.Message {
+			return &messages.GetRequest{Waiters: true}
+		}})
 	if err != nil || !isRefusal(reply.GetStatus()) {
 		return reply, err
 	}
@@ -145,7 +146,8 @@ func textOf(c deadlock.Cycle) string {
 		if l.Lease.GetOwner() == l.Waiter.GetOwner() {
 			holder = "it holds itself"
 		}
-		fmt.Fprintf(&b, "  %s waits for %s, which %s: %s; %s, for %s, %s left\n", display.Quote(l.Waiter.GetOwner()), display.Name(l.Resource), holder,
+		fmt.Fprintf(&b, "  %s waits for %s, which %s: %s; %s, for %s, %s left\n", display.Quote(l.Waiter.GetOwner()),
+			display.Name(l.Resource), holder,
 			share(l.Lease), cli.KindOfWaiter(l.Waiter), display.Duration(cli.Millis(l.Waiter.GetWaitingMs())), display.Duration(cli.Millis(l.Waiter.GetLeftMs())))
 	}
 	fmt.Fprintf(&b, "  to end it, break one of these leases, as in: holdfast break %s --token %d%s\n",

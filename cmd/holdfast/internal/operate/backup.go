@@ -118,7 +118,8 @@ func storageError(ctx context.Context, c *connect.Flags, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(context.Cause(ctx), errIdle):
-		return exit.Errorf(exit.Unavailable, "JetStream at %s has not answered for %s: %w", c.Where(), display.Duration(c.Timeout.Duration), err)
+		return exit.Errorf(exit.Unavailable, "JetStream at %s has not answered for %s: %w", c.Where(),
+			display.Duration(c.Timeout.Duration), err)
 	case errors.Is(err, context.Canceled):
 		return exit.Errorf(exit.Unexpected, "interrupted")
 	case errors.Is(err, jetstream.ErrConfig):
@@ -131,7 +132,8 @@ func storageError(ctx context.Context, c *connect.Flags, err error) error {
 
 // describe says what a backup has.
 func describe(c *backup.Contents) string {
-	text := fmt.Sprintf("%s of %q: %s held", display.Count(int(c.Header.GetShards()), "shard"), c.Header.GetPrefix(), display.Count(c.Leases, "lease"))
+	text := fmt.Sprintf("%s of %q: %s held", display.Count(int(c.Header.GetShards()), "shard"), c.Header.GetPrefix(),
+		display.Count(c.Leases, "lease"))
 	if c.Lost > 0 {
 		text += fmt.Sprintf(", %s whose resources are held back", display.Count(c.Lost, "lost lease"))
 	}

@@ -86,7 +86,8 @@ func (m *membersCommand) addTo(cmd *cobra.Command) {
 	m.timeout = cli.NewDuration(time.Minute, 100*time.Millisecond, 24*time.Hour)
 	cli.AddFlags(cmd, cli.SectionConnection, func(f *pflag.FlagSet) {
 		f.StringSliceVar(&m.routes, "routes", nil, "comma-separated `LIST` of the members' --cluster-listen")
-		f.StringVar(&m.prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin; also the name of the cluster")
+		f.StringVar(&m.prefix, "prefix", string(messages.DefaultPrefix),
+			"`NAME` with which the deployment's subjects begin; also the name of the cluster")
 		f.StringVar(&m.tls.Cert, "tls-cert", "", "`FILE` with the certificate of a member, for a cluster with TLS")
 		f.StringVar(&m.tls.Key, "tls-key", "", "`FILE` with its private key")
 		f.StringVar(&m.tls.CA, "tls-ca", "", "`FILE` with the authority of the members")
@@ -107,7 +108,8 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 		return cli.BadValue(s.Given["prefix"], m.prefix, err)
 	}
 	if len(m.routes) == 0 {
-		return exit.Usagef("--routes is required: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
+		return exit.Usagef("--routes is required: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222",
+			cmd.CommandPath())
 	}
 	files := []string{"tls-cert", "tls-key", "tls-ca"}
 	if err := cmp.Or(s.Together("the three belong together", files...), s.CheckFiles(files...)); err != nil {
@@ -207,7 +209,8 @@ func memberLines(all []*members.Member) (string, error) {
 			Streams  []string `json:"streams"`
 			Behind   []string `json:"behind"`
 			Fault    string   `json:"fault,omitempty"`
-		}{m.Name, m.Leads, m.Away, m.Silent.Milliseconds(), append([]string{}, m.Streams...), append([]string{}, m.Behind...), m.Fault})
+		}{m.Name, m.Leads, m.Away, m.Silent.Milliseconds(), append([]string{}, m.Streams...), append([]string{},
+			m.Behind...), m.Fault})
 		if err != nil {
 			return "", err
 		}

@@ -78,7 +78,8 @@ whose restore was interrupted; start the restore again.`,
 	}
 	cli.AddFlags(cmd, "Deployment", func(f *pflag.FlagSet) {
 		f.StringVar(&r.data, "data", "", "data directory of the node to come, `DIR`; created if it is missing")
-		f.StringVar(&r.clusterListen, "cluster-listen", "", "with --data: the node is to be the first member of a cluster; any free address of this host, `HOST:PORT`")
+		f.StringVar(&r.clusterListen, "cluster-listen", "",
+			"with --data: the node is to be the first member of a cluster; any free address of this host, `HOST:PORT`")
 		f.StringVar(&r.name, "name", cli.HostName(), "with --cluster-listen: its `NAME`")
 		f.Var(&r.shards, "shards", "number of shards (default as in the backup)")
 		f.Var(&r.replicas, "replicas", "number of NATS servers that store each shard")
@@ -152,7 +153,8 @@ func (r *restoreCommand) inspect(cmd *cobra.Command) error {
 	bar := display.NewGauge(cmd.ErrOrStderr())
 	defer bar.Clear()
 	contents, err := backup.Inspect(r.file, info.Size(), func(done float64) { bar.Show(done, "checking the file") })
-	r.restore = backup.Restore{File: r.file, Contents: contents, Ahead: uint64(r.ahead.Value), AtMs: time.Now().UnixMilli()}
+	r.restore = backup.Restore{File: r.file, Contents: contents, Ahead: uint64(r.ahead.Value),
+		AtMs: time.Now().UnixMilli()}
 	if err == nil {
 		err = r.restore.Check()
 	}
@@ -175,7 +177,8 @@ func (r *restoreCommand) inspect(cmd *cobra.Command) error {
 
 // intoDirectory fills the data directory of a node, with a server of its own.
 func (r *restoreCommand) intoDirectory(cmd *cobra.Command) error {
-	cfg := embedded.Config{Name: r.name, Listen: "127.0.0.1:0", DataDir: r.data, ClusterName: r.connection.Prefix, Log: r.log}
+	cfg := embedded.Config{Name: r.name, Listen: "127.0.0.1:0", DataDir: r.data, ClusterName: r.connection.Prefix,
+		Log: r.log}
 	if r.clusterListen != "" {
 		cfg.ClusterListen, cfg.Routes = r.clusterListen, []string{r.clusterListen}
 	}
@@ -221,7 +224,8 @@ func (r *restoreCommand) checkNoNode(ctx context.Context, nc *nats.Conn) error {
 	case err == nil:
 		return exit.Errorf(exit.Unexpected, "a node of %q runs at %s; stop all of them before a restore; nothing was changed", r.connection.Prefix, r.connection.Where())
 	}
-	return exit.Errorf(exit.Unavailable, "cannot tell whether a node of %q runs at %s: %w; nothing was changed", r.connection.Prefix, r.connection.Where(), err)
+	return exit.Errorf(exit.Unavailable, "cannot tell whether a node of %q runs at %s: %w; nothing was changed",
+		r.connection.Prefix, r.connection.Where(), err)
 }
 
 // fill creates the deployment and writes all locks into it.
@@ -250,7 +254,8 @@ func (r *restoreCommand) fill(cmd *cobra.Command, nc *nats.Conn) error {
 		err = d.Finish(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; no node starts on this deployment until the restore has been repeated", storageError(running, &r.connection, err))
+		return fmt.Errorf("%w; no node starts on this deployment until the restore has been repeated",
+			storageError(running, &r.connection, err))
 	}
 	return nil
 }
