@@ -212,7 +212,7 @@ func TestListOfManyPages(t *testing.T) {
 		t.Errorf("%d with --limit 1700", n)
 	}
 	table := rows(p.holdfast(t, "ls").stdout)
-	if len(table) != many+1 || table[0] != "RESOURCE OWNER TOKEN LEFT" {
+	if len(table) != many+1 || table[0] != titles {
 		t.Fatalf("%d lines below %q", len(table)-1, table[0])
 	}
 	for i, line := range table[1:] {
