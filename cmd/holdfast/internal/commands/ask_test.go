@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// fakeNode stands at the front door and answers as a test wants.
+// fakeNode answers requests as a test wants.
 type fakeNode struct {
 	url     string
 	nc      *nats.Conn
