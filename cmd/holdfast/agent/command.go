@@ -109,11 +109,15 @@ func (c *command) load(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	pattern, words, err := split(cmd, args)
+	patterns, words, err := program.Split(cmd, args, "pattern", "'disk.*' -- ./power-off")
 	if err != nil {
 		return err
 	}
-	if c.pattern, err = cli.ParsePattern(pattern); err != nil {
+	if len(patterns) > 1 {
+		return exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
+			cmd.CommandPath(), len(patterns), cli.QuotedList(patterns))
+	}
+	if c.pattern, err = cli.ParsePattern(patterns[0]); err != nil {
 		return err
 	}
 	if err := messages.DefaultLimits().Check(&messages.ConfirmRequest{Token: 1, By: c.by}); err != nil {
@@ -125,21 +129,4 @@ func (c *command) load(cmd *cobra.Command, args []string) error {
 	c.words = words
 	c.path, err = program.Find(words[0])
 	return err
-}
-
-// split returns the pattern, and the command after the first "--".
-func split(cmd *cobra.Command, args []string) (pattern string, words []string, err error) {
-	dash := cmd.ArgsLenAtDash()
-	switch {
-	case len(args) == 0 || dash == 0:
-		return "", nil, exit.Usagef("name the pattern, as in: %s 'disk.*' -- ./power-off", cmd.CommandPath())
-	case dash < 0:
-		return "", nil, exit.Usagef("put -- before the command, as in: %s 'disk.*' -- ./power-off", cmd.CommandPath())
-	case dash > 1:
-		return "", nil, exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
-			cmd.CommandPath(), dash, cli.QuotedList(args[:dash]))
-	case dash == len(args):
-		return "", nil, exit.Usagef("name the command after --, as in: %s 'disk.*' -- ./power-off", cmd.CommandPath())
-	}
-	return args[0], args[dash:], nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/program"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -175,26 +176,16 @@ func (u *command) load(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// split returns the resources, and the command after the first "--".
+// split returns the resources, and the words of the command after the first "--".
 func split(cmd *cobra.Command, args []string, shell string) (resources, words []string, err error) {
 	dash := cmd.ArgsLenAtDash()
-	if dash < 0 {
-		dash = len(args)
-	}
-	resources, words = args[:dash], args[dash:]
 	switch {
-	case len(resources) == 0:
-		return nil, nil, exit.Usagef("name the resource, as in: %s orders.42 -- make report", cmd.CommandPath())
-	case shell != "" && dash < len(args):
+	case shell == "" || len(args) == 0 || dash == 0:
+		return program.Split(cmd, args, "resource", "orders.42 -- make report")
+	case dash >= 0 && dash < len(args):
 		return nil, nil, exit.Usagef("--shell and a command after -- exclude each other: choose one to run")
-	case shell != "":
-		return resources, []string{"/bin/sh", "-c", shell}, nil
-	case cmd.ArgsLenAtDash() < 0:
-		return nil, nil, exit.Usagef("put -- before the command, as in: %s orders.42 -- make report", cmd.CommandPath())
-	case len(words) == 0:
-		return nil, nil, exit.Usagef("name the command after --, as in: %s orders.42 -- make report", cmd.CommandPath())
 	}
-	return resources, words, nil
+	return args, []string{"/bin/sh", "-c", shell}, nil
 }
 
 // checkNames refuses a name that no resource can have.
