@@ -110,8 +110,6 @@ func TestListOfSharedLocks(t *testing.T) {
 		`\{"resource":"b","owner":"r1",.*"limit":4294967295,"slots":\[0\]\}`,
 		`\{"resource":"b","owner":"r2",.*"limit":5,"slots":\[1,2\]\}`,
 		`\{"resource":"b","waiters":\[\{"owner":"w",.*\},\{"owner":"r3",.*\}\]\}`)
-	watching := start(t, "ls", "--waiters", "--watch=100ms", "--server", p.url)
-	watching.out.WaitFor(t, watching.done, "  waits   r3 ")
 }
 
 func TestDeadlocks(t *testing.T) {

@@ -25,11 +25,11 @@ const (
 const (
 	// defaultShards is the number of shards of a deployment of several nodes.
 	defaultShards = 4
-	// mostShards is that of any deployment.
-	mostShards = 1024
-	// mostPatterns and mostApplications bound what is printed.
-	mostPatterns     = 100
-	mostApplications = 100
+	// maxShards is that of any deployment.
+	maxShards = 1024
+	// maxPatterns and maxApplications bound what is printed.
+	maxPatterns     = 100
+	maxApplications = 100
 )
 
 // New returns the access command, with a command for each role.
@@ -78,7 +78,7 @@ type deploymentFlags struct {
 }
 
 func (d *deploymentFlags) addTo(f *pflag.FlagSet) {
-	d.shards = cli.NewNumber(defaultShards, 1, mostShards)
+	d.shards = cli.NewNumber(defaultShards, 1, maxShards)
 	f.StringVar(&d.prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
 	f.Var(&d.shards, "shards", "shards of the deployment, as nats req holdfast.info shows them")
 	settings.SetEnv(f.Lookup("prefix"), settings.Variable("prefix"))
@@ -173,7 +173,8 @@ func (r *role) check(cmd *cobra.Command) error {
 	return cli.CheckTenant(r.Tenant, true)
 }
 
-// checkInbox refuses what lets a client read answers, requests or events of others: the user may subscribe to all below it.
+// checkInbox refuses what lets a client read answers, requests or events of others: the user may subscribe to all below
+// it.
 func checkInbox(inbox string) error {
 	switch {
 	case inbox == "":
@@ -194,8 +195,8 @@ func parsePatterns(args []string) ([]string, error) {
 	switch {
 	case len(args) == 0:
 		return nil, exit.Usagef("name the resources, as in 'orders.>'; '>' stands for all")
-	case len(args) > mostPatterns:
-		return nil, exit.Usagef("at most %d patterns, got %d", mostPatterns, len(args))
+	case len(args) > maxPatterns:
+		return nil, exit.Usagef("at most %d patterns, got %d", maxPatterns, len(args))
 	}
 	var keys []string
 	for _, arg := range args {

@@ -55,7 +55,7 @@ type account struct {
 	JetStream        bool
 	Users            []User
 	Exports, Imports []share
-	// Verified: what it imports tells nodes which user has sent a request.
+	// Verified: what it imports reports to nodes which user has sent a request.
 	Verified bool
 }
 
@@ -119,7 +119,8 @@ func (p Plan) separate() []account {
 	}
 	if p.Layout == Tenants {
 		// In the account of the nodes, because an account can import only its own name. It may not ask JetStream there.
-		nodes.Users = append(nodes.Users, p.Operator(Terms{User: "tenant-operator", Keys: everything, Tenant: messages.AllTenants}))
+		nodes.Users = append(nodes.Users, p.Operator(Terms{User: "tenant-operator", Keys: everything,
+			Tenant: messages.AllTenants}))
 	}
 	watcher, agent := Terms{User: "watcher", Imported: true}, Terms{User: "agent", Imported: true, Keys: everything}
 	all := []account{nodes, {

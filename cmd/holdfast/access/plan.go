@@ -24,7 +24,8 @@ type planFlags struct {
 }
 
 func newDeployment() *cobra.Command {
-	p := &planFlags{layout: cli.NewChoice(string(Single), string(Single), string(Import), string(Accounts), string(Tenants))}
+	p := &planFlags{layout: cli.NewChoice(string(Single), string(Single), string(Import), string(Accounts),
+		string(Tenants))}
 	cmd := &cobra.Command{
 		Use:   "deployment [PATTERN...]",
 		Short: "Print the accounts and users of a whole deployment",
@@ -50,7 +51,8 @@ Passwords are variables. Set them in the environment of the NATS server.`,
 	}
 	cli.AddFlags(cmd, "Accounts", func(f *pflag.FlagSet) {
 		f.Var(&p.layout, "layout", p.layout.List())
-		f.StringArrayVar(&p.applications, "application", []string{"ORDERS"}, "`NAME[=PATTERN,...]` of an account of clients, in one account of a user, and its resources; repeatable")
+		f.StringArrayVar(&p.applications, "application", []string{"ORDERS"},
+			"`NAME[=PATTERN,...]` of an account of clients, in one account of a user, and its resources; repeatable")
 		f.BoolVar(&p.users, "verified-users", false, "nodes are told the users of accounts (--identity user), and log in with an nkey")
 	})
 	cli.AddFlags(cmd, "Deployment", p.addTo)
@@ -80,12 +82,14 @@ func (p *planFlags) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// parseApplications returns the applications. It refuses names that are used, or that cannot be both an account and a user.
+// parseApplications returns the applications. It refuses names that are used, or that cannot be both an account and a
+// user.
 func (p *planFlags) parseApplications(layout Layout, patterns []string) (all []Application, err error) {
-	if len(p.applications) > mostApplications {
-		return nil, exit.Usagef("--application: at most %d, got %d", mostApplications, len(p.applications))
+	if len(p.applications) > maxApplications {
+		return nil, exit.Usagef("--application: at most %d, got %d", maxApplications, len(p.applications))
 	}
-	taken := []string{nodesAccount, operatorsAccount, "OPERATOR", "TENANT_OPERATOR", "METRICS", "WATCHER", "AGENT", "SYS", "SYSTEM"}
+	taken := []string{nodesAccount, operatorsAccount, "OPERATOR", "TENANT_OPERATOR", "METRICS", "WATCHER", "AGENT",
+		"SYS", "SYSTEM"}
 	for _, given := range p.applications {
 		name, own, _ := strings.Cut(given, "=")
 		var err error

@@ -61,7 +61,7 @@ func (d Deployment) listing() Right {
 	return Right{For: "listing", Publish: []string{d.Prefix.List()}}
 }
 
-// events is the right to hear of the changes of keys.
+// events is the right to receive the changes of keys.
 func (d Deployment) events(purpose string, keys []string) Right {
 	r := Right{For: purpose}
 	for _, key := range keys {

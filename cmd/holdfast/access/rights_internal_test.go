@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Each operation of the contract has a use, and each use is of a role and of an export. So a new operation is not forgotten.
+// Each operation of the contract has a use, and each use is of a role and of an export. So a new operation is not
+// forgotten.
 func TestEachOperationHasAUse(t *testing.T) {
 	t.Parallel()
 	d := Deployment{Prefix: messages.DefaultPrefix, Shards: 2}

@@ -16,8 +16,8 @@ const (
 // share is what an account uses of the account of the nodes.
 type share struct {
 	Kind string
-	// Exported and Remote are its subjects in the account of the nodes, for all other accounts and for this one. Local is the
-	// subject in the importing account.
+	// Exported and Remote are its subjects in the account of the nodes, for all other accounts and for this one. Local
+	// is the subject in the importing account.
 	Exported, Remote, Local string
 	// Only is the account that may import it; empty: each.
 	Only string
@@ -44,8 +44,8 @@ func syncsShare(only string) share {
 	return s
 }
 
-// shares returns discovery, operations on the keys, each by itself, and events. An export of everything below the prefix would
-// include the subjects between nodes, and let each account publish events.
+// shares returns discovery, operations on the keys, each by itself, and events. An export of everything below the
+// prefix would include the subjects between nodes, and let each account publish events.
 func (d Deployment) shares(keys []string, of ...use) []share {
 	all := []share{newShare(service, d.Prefix.Info())}
 	for _, subject := range d.on(keys, operations(of...)...) {
@@ -75,7 +75,8 @@ func (d Deployment) operatorShares() []share {
 
 // tenantShares returns what an account uses that has resources of its own.
 func (d Deployment) tenantShares(account string) []share {
-	local := append(d.shares(everything, append(clientUses, useBreaks, useConfirmations)...), newShare(service, d.Prefix.List()))
+	local := append(d.shares(everything, append(clientUses, useBreaks, useConfirmations)...),
+		newShare(service, d.Prefix.List()))
 	all := string(d.Prefix.Tenant(messages.AllTenants))
 	for i, s := range local {
 		below := strings.TrimPrefix(s.Local, string(d.Prefix))

@@ -21,7 +21,8 @@ var consuming = []string{
 	jetStream + "CONSUMER.CREATE.KV_%s.>", jetStream + "CONSUMER.MSG.NEXT.KV_%s.*", jetStream + "CONSUMER.DELETE.KV_%s.*",
 }
 
-// syncs is the subject on which the servers of NATS say how they store, to the system account and to those that import it.
+// syncs is the subject on which the servers of NATS say how they store, to the system account and to those that import
+// it.
 const syncs = "$SYS.REQ.SERVER.PING.JSZ"
 
 // imported are the reply subjects that NATS makes for requests through a service import.

@@ -14,10 +14,11 @@ type Terms struct {
 	User, Inbox string
 	// Keys are patterns of the resources: those that a client locks, and that an operator breaks and confirms.
 	Keys []string
-	// Of a client. Values: it changes the metadata of its leases. Sessions: it keeps many leases with one request. Listing: it
-	// lists all locks. Batches: it sends many requests in one message.
+	// Of a client. Values: it changes the metadata of its leases. Sessions: it keeps many leases with one request.
+	// Listing: it lists all locks. Batches: it sends many requests in one message.
 	Values, Sessions, Listing, Batches bool
-	// Tenant is whose resources those of an operator are; empty: those of no tenant, [messages.AllTenants]: those of each.
+	// Tenant is whose resources those of an operator are; empty: those of no tenant, [messages.AllTenants]: those of
+	// each.
 	Tenant string
 	// Doctor: an operator runs holdfast doctor with all checks.
 	Doctor bool
@@ -69,7 +70,8 @@ func (d Deployment) Client(t Terms) User {
 		d.info(),
 		{For: "locks", Publish: d.on(t.Keys, operations(useLocks, useLooks)...)},
 		Right{For: "metadata of its leases", Publish: d.on(t.Keys, operations(useValues)...)}.when(t.Values),
-		Right{For: "sessions; their ids are the right to keep them", Publish: d.on(everything, operations(useSessions)...)}.when(t.Sessions),
+		Right{For: "sessions; their ids are the right to keep them",
+			Publish: d.on(everything, operations(useSessions)...)}.when(t.Sessions),
 		listing.when(t.Listing),
 		Right{For: "batches", Publish: []string{d.Prefix.BatchOfAll()}, Warnings: []string{
 			"a batch may take, release, break and confirm every lock: its resources are in the payload",
@@ -82,7 +84,7 @@ func (d Deployment) Client(t Terms) User {
 // doctorKeys are the keys at which the doctor looks to see whether shards commit.
 var doctorKeys = []string{"holdfast-doctor.>"}
 
-// statistics is the subject on which nodes tell what they count.
+// statistics is the subject on which nodes report what they count.
 const statistics = "$SRV.STATS.holdfast"
 
 // Operator returns a user that sees all locks, breaks them and confirms losses, and acquires none.
@@ -104,7 +106,8 @@ func (d Deployment) Operator(t Terms) User {
 		d.info().when(all), d.listing().when(all),
 		Right{For: "commits of all shards", Publish: d.on(doctorKeys, operations(useLooks)...)}.when(doctor),
 		Right{For: "its own permissions", Publish: []string{"$SYS.REQ.USER.INFO"}}.when(doctor),
-		t.asking(Right{For: "storage and replicas", Publish: append([]string{jetStream + "INFO", syncs}, d.journals(streamInfo)...)}).when(doctor),
+		t.asking(Right{For: "storage and replicas", Publish: append([]string{jetStream + "INFO", syncs},
+			d.journals(streamInfo)...)}).when(doctor),
 		Right{For: "replicas, through an import", Publish: d.importedJournals(streamInfo)}.when(t.Imported),
 		t.answers(),
 		of.events("changes of locks", t.Keys),
@@ -152,8 +155,8 @@ func (d Deployment) reader(t Terms, role string, others ...Right) User {
 	})}
 }
 
-// asking returns a right to ask JetStream, with what that gives in the account of the nodes. Through an import, answers stay in
-// the account that imports.
+// asking returns a right to ask JetStream, with what that gives in the account of the nodes. Through an import, answers
+// stay in the account that imports.
 func (t Terms) asking(r Right) Right {
 	if !t.Imported {
 		r.Warnings = []string{"in the account of the nodes it can damage the journals: JetStream sends its answers to any reply subject, " +

@@ -17,26 +17,26 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// agent handles the losses that a pattern selects. It hears of them from the journals, and finds those that it has not
-// heard of in listings.
+// agent handles the losses that a pattern selects. It reads them from the journals, and finds those that it has missed
+// in listings.
 type agent struct {
 	*command
 	client *holdfast.Client
 	nc     *nats.Conn
 	fence  fence
-	report *reporter
+	report *display.Reporter
 
 	losses losses
 	// running has a goroutine for each loss that is handled, and one for the listings.
 	running sync.WaitGroup
-	// begun is closed when the journals are followed: what is lost from then on is heard of.
+	// begun is closed when the journals are followed: what is lost from then on is read there.
 	begun chan struct{}
 	once  sync.Once
 	// gap has an entry if losses may have been missed, so that a listing has to find them.
 	gap chan struct{}
 }
 
-func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *reporter) *agent {
+func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *display.Reporter) *agent {
 	return &agent{
 		command: c, client: client, nc: nc, report: r,
 		fence:  fence{path: c.path, words: c.words, limit: c.limit.Duration, slots: make(chan struct{}, c.parallel.Value)},
@@ -46,8 +46,8 @@ func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *reporter) *
 	}
 }
 
-// run handles losses until ctx ends, which is not an error, or until they cannot be followed any more. The commands that
-// run then are killed.
+// run handles losses until ctx ends, which is not an error, or until they cannot be followed any more. The commands
+// that run then are killed.
 func (a *agent) run(ctx context.Context) error {
 	if err := a.checkDeployment(ctx); err != nil {
 		return err
@@ -93,14 +93,14 @@ func (a *agent) ending(err error) error {
 	return exit.Errorf(exit.Unavailable, "cannot follow the losses at %s: %s", a.connection.Where(), display.Plain(err))
 }
 
-// follow takes what the journals tell until ctx ends.
+// follow handles the events of the journals until ctx ends.
 func (a *agent) follow(ctx context.Context) error {
 	for {
 		err := a.watch(ctx)
 		if !errors.Is(err, holdfast.ErrCompacted) {
 			return err
 		}
-		a.report.print("the journal was compacted before it was read; a listing finds what was lost meanwhile")
+		a.report.Print("the journal was compacted before it was read; a listing finds what was lost meanwhile")
 		select {
 		case a.gap <- struct{}{}:
 		default: // a listing is due already
@@ -108,7 +108,7 @@ func (a *agent) follow(ctx context.Context) error {
 	}
 }
 
-// watch takes what the journals tell from now on, until the first error.
+// watch handles the events of the journals from now on, until the first error.
 func (a *agent) watch(ctx context.Context) error {
 	kinds := holdfast.Kinds(holdfast.EventExpired, holdfast.EventBroken, holdfast.EventConfirmed)
 	for e, err := range a.client.Watch(ctx, a.pattern.Key, kinds, holdfast.Bookmarks(listEvery)) {
@@ -150,7 +150,7 @@ func (a *agent) settle(ctx, over context.Context, l loss) {
 			if !a.fence.enter(over) {
 				break
 			}
-			a.report.detail("running the command for %s", l)
+			a.report.Detail("running the command for %s", l)
 			err = a.fence.run(ctx, l)
 			a.fence.leave()
 		}
@@ -160,21 +160,21 @@ func (a *agent) settle(ctx, over context.Context, l loss) {
 		switch {
 		case err == nil:
 			a.losses.end(idOf(l.lease))
-			a.report.print("confirmed the loss of %s", l)
+			a.report.Print("confirmed the loss of %s", l)
 			return
 		case errors.Is(err, holdfast.ErrNotHeld), errors.Is(err, holdfast.ErrStaleToken):
 			a.losses.end(idOf(l.lease))
 		case ctx.Err() != nil:
 			return // the command was killed
 		default:
-			a.report.print("%s: %s; next attempt in %s", l, display.Plain(err), display.Duration(pause))
+			a.report.Print("%s: %s; next attempt in %s", l, display.Plain(err), display.Duration(pause))
 		}
 		if !connect.Pause(over, pause) {
 			break
 		}
 	}
 	if ctx.Err() == nil {
-		a.report.detail("%s holds nothing back any more", l)
+		a.report.Detail("%s holds nothing back any more", l)
 	}
 }
 

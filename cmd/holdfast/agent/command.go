@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/program"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
@@ -32,8 +33,8 @@ type command struct {
 const (
 	// longestPause bounds the pause between two attempts, which doubles after each failure.
 	longestPause = time.Minute
-	// mostParallel bounds the commands that run at a time, each with a thread of its own.
-	mostParallel = 1000
+	// maxParallel bounds the commands that run at a time, each with a thread of its own.
+	maxParallel = 1000
 )
 
 // New returns the fence-agent command.
@@ -41,7 +42,7 @@ func New() *cobra.Command {
 	c := &command{
 		limit:    cli.NewDuration(time.Minute, 100*time.Millisecond, 24*time.Hour),
 		retry:    cli.NewDuration(time.Second, 10*time.Millisecond, longestPause),
-		parallel: cli.NewNumber(8, 1, mostParallel),
+		parallel: cli.NewNumber(8, 1, maxParallel),
 	}
 	cmd := &cobra.Command{
 		Use:   "fence-agent PATTERN -- COMMAND [ARG...]",
@@ -97,7 +98,9 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer func() { _ = c.connection.Close(cmd.Context(), client) }() // it holds no lock, so an error leaves nothing behind
-	return newAgent(c, client, nc, &reporter{w: cmd.ErrOrStderr(), verbose: c.verbose}).run(cmd.Context())
+	report := display.NewReporter(cmd.ErrOrStderr(), c.verbose)
+	defer report.Close()
+	return newAgent(c, client, nc, report).run(cmd.Context())
 }
 
 // load reads and checks the command line before anything is done.
@@ -106,11 +109,15 @@ func (c *command) load(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	pattern, words, err := split(cmd, args)
+	patterns, words, err := program.Split(cmd, args, "pattern", "'disk.*' -- ./power-off")
 	if err != nil {
 		return err
 	}
-	if c.pattern, err = cli.ParsePattern(pattern); err != nil {
+	if len(patterns) > 1 {
+		return exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
+			cmd.CommandPath(), len(patterns), cli.QuotedList(patterns))
+	}
+	if c.pattern, err = cli.ParsePattern(patterns[0]); err != nil {
 		return err
 	}
 	if err := messages.DefaultLimits().Check(&messages.ConfirmRequest{Token: 1, By: c.by}); err != nil {
@@ -122,21 +129,4 @@ func (c *command) load(cmd *cobra.Command, args []string) error {
 	c.words = words
 	c.path, err = program.Find(words[0])
 	return err
-}
-
-// split returns the pattern, and the command after the first "--".
-func split(cmd *cobra.Command, args []string) (pattern string, words []string, err error) {
-	dash := cmd.ArgsLenAtDash()
-	switch {
-	case len(args) == 0 || dash == 0:
-		return "", nil, exit.Usagef("name the pattern, as in: %s 'disk.*' -- ./power-off", cmd.CommandPath())
-	case dash < 0:
-		return "", nil, exit.Usagef("put -- before the command, as in: %s 'disk.*' -- ./power-off", cmd.CommandPath())
-	case dash > 1:
-		return "", nil, exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
-			cmd.CommandPath(), dash, cli.QuotedList(args[:dash]))
-	case dash == len(args):
-		return "", nil, exit.Usagef("name the command after --, as in: %s 'disk.*' -- ./power-off", cmd.CommandPath())
-	}
-	return args[0], args[dash:], nil
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// listEvery is the interval of listings. They find losses beyond mostKnown, and those of a moment at which the journal
-	// was ahead of a listing.
+	// listEvery is the interval of listings. They find losses beyond maxKnown, and those of a moment at which the
+	// journal was ahead of a listing.
 	listEvery = 30 * time.Second
 	// listAgain is the pause after a listing that failed.
 	listAgain = time.Second
@@ -32,7 +32,7 @@ func (a *agent) keepListing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.report.print("following the losses of %s; %d found", display.Name(a.pattern.Text), found)
+	a.report.Print("following the losses of %s; %d found", display.Name(a.pattern.Text), found)
 	due := time.NewTimer(listEvery)
 	defer due.Stop()
 	for {
@@ -46,7 +46,7 @@ func (a *agent) keepListing(ctx context.Context) error {
 		next := listEvery
 		if _, err := a.list(ctx); err != nil && ctx.Err() == nil {
 			next = listAgain
-			a.report.print("cannot list what is held back: %s; trying again in %s", display.Plain(err), display.Duration(next))
+			a.report.Print("cannot list what is held back: %s; trying again in %s", display.Plain(err), display.Duration(next))
 		}
 		due.Reset(next)
 	}

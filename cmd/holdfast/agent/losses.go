@@ -17,16 +17,16 @@ type id struct {
 
 func idOf(l holdfast.Lease) id { return id{l.Resource, l.Token} }
 
-// mostKnown bounds the losses that are handled at a time. Those beyond it are found by a later listing.
-const mostKnown = 10_000
+// maxKnown bounds the losses that are handled at a time. Those beyond it are found by a later listing.
+const maxKnown = 10_000
 
 // losses are the losses that are handled, each of them once. It is safe for concurrent use.
 type losses struct {
 	mu sync.Mutex
 	// known has for each loss what ends its handling.
 	known map[id]context.CancelFunc
-	// ended are the losses that have ended since the listing began that is read now, which may have them still; nil: none
-	// is read.
+	// ended are the losses that have ended since the listing began that is read now, which may have them still; nil:
+	// none is read.
 	ended map[id]struct{}
 }
 
@@ -36,7 +36,7 @@ func (s *losses) add(loss id, end context.CancelFunc) bool {
 	defer s.mu.Unlock()
 	_, known := s.known[loss]
 	_, ended := s.ended[loss]
-	if known || ended || len(s.known) >= mostKnown {
+	if known || ended || len(s.known) >= maxKnown {
 		return false
 	}
 	s.known[loss] = end
@@ -47,7 +47,7 @@ func (s *losses) add(loss id, end context.CancelFunc) bool {
 func (s *losses) end(loss id) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended != nil && len(s.ended) < mostKnown {
+	if s.ended != nil && len(s.ended) < maxKnown {
 		s.ended[loss] = struct{}{}
 	}
 	if end, known := s.known[loss]; known {

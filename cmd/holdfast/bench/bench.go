@@ -12,9 +12,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -95,12 +97,13 @@ func (b *bench) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(cmd.ErrOrStderr(), b.duration.Duration)
-	result, err := load.Run(ctx, load.Plan{Workers: b.clients.Value, For: b.duration.Duration, Progress: p.show}, func(n int) load.Work {
+	bar := display.NewGauge(cmd.ErrOrStderr())
+	result, err := load.Run(ctx, load.Plan{Workers: b.clients.Value, For: b.duration.Duration,
+		Progress: func(m *load.Meter) { b.show(bar, m) }}, func(n int) load.Work {
 		c := load.NewClient(ncs[n%len(ncs)], service, b.owner(run, strconv.Itoa(n)), b.ttl.Duration)
 		return b.work(ctx, c, load.NewShare(n, b.clients.Value, b.resources.Value))
 	})
-	p.clear()
+	bar.Clear()
 	if err != nil {
 		return err
 	}
@@ -120,7 +123,7 @@ func (b *bench) load(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// owner returns the name of a client, which tells operators what holds the locks.
+// owner returns the name of a client, which shows operators what holds the locks.
 func (b *bench) owner(run, client string) string { return "bench." + run + "." + client }
 
 func (b *bench) name(resource int) string {
@@ -129,86 +132,58 @@ func (b *bench) name(resource int) string {
 
 func (b *bench) key(resource int) (string, error) { return messages.EncodeKey(b.name(resource)) }
 
-// prepare asks the deployment for its number of shards, and acquires and releases one resource, so that a mistake ends
-// the command before the load.
+// prepare reads the number of shards, and acquires and releases one resource, so that a mistake ends the command before
+// the load.
 func (b *bench) prepare(ctx context.Context, flags *pflag.FlagSet, nc *nats.Conn, run string) (load.Service, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	// NATS discards a message that the user may not publish, and reports that on the connection only.
-	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		if errors.Is(err, nats.ErrPermissionViolation) {
-			cancel(err)
-		}
-	})
-	service, err := b.discover(ctx, nc)
+	service := load.Service{Prefix: b.connection.Subjects(), Timeout: b.connection.Timeout.Duration}
+	caller := ask.New(nc)
+	call := func(op messages.Operation, subject string, request, reply proto.Message) error {
+		return b.explain(op, subject, flags, caller.Ask(ctx, service.Timeout, subject, request, reply))
+	}
+	info := &messages.Info{}
+	if err := call("ask for info", service.Prefix.Info(), &messages.GetRequest{}, info); err != nil {
+		return service, err
+	}
+	if service.Shards = info.GetShards(); service.Shards == 0 {
+		return service, exit.Errorf(exit.Unavailable, "Holdfast at %s does not answer with its number of shards; try later",
+			b.connection.Where())
+	}
+	key, err := b.key(0)
 	if err != nil {
 		return service, err
 	}
-	return service, b.probe(ctx, flags, load.NewClient(nc, service, b.owner(run, "probe"), b.ttl.Duration))
-}
-
-// discover asks the deployment for its number of shards.
-func (b *bench) discover(ctx context.Context, nc *nats.Conn) (load.Service, error) {
-	service := load.Service{Prefix: b.connection.Subjects(), Timeout: b.connection.Timeout.Duration}
-	subject := service.Prefix.Info()
-	limit, cancel := context.WithTimeout(ctx, service.Timeout)
-	defer cancel()
-	m, err := nc.RequestWithContext(limit, subject, nil)
-	if err != nil {
-		return service, b.unanswered(ctx, subject, "ask for info", err)
+	owner, lease := b.owner(run, "probe"), &messages.Reply{}
+	subject := func(op messages.Operation) string {
+		return service.Prefix.Direct(messages.ShardOf(key, service.Shards), op, key)
 	}
-	var info messages.Info
-	if err := messages.DecodeReply(messages.JSON, m.Data, &info); err != nil {
-		return service, fmt.Errorf("decode the info of the deployment: %w", err)
-	}
-	if service.Shards = info.GetShards(); service.Shards == 0 {
-		return service, exit.Errorf(exit.Unavailable, "Holdfast at %s does not answer with its number of shards; try later", b.connection.Where())
-	}
-	return service, nil
-}
-
-// probe acquires and releases one resource.
-func (b *bench) probe(ctx context.Context, flags *pflag.FlagSet, c *load.Client) error {
-	key, err := b.key(0)
-	if err != nil {
-		return err
-	}
-	op := messages.OpAcquire
-	token, err := c.Acquire(ctx, key, 0)
-	if err == nil {
-		op = messages.OpRelease
-		err = c.Release(ctx, key, token)
-	}
-	var status *load.StatusError
-	if !errors.As(err, &status) {
-		return b.unanswered(ctx, b.connection.Subjects().Operation(op, key), string(op), err)
-	}
-	switch status.Reply.GetStatus() {
-	case messages.Status_HELD:
-		return exit.Errorf(exit.Held, "%s is held by %s; if another bench runs, choose other --names",
-			display.Name(b.name(0)), display.Quote(status.Reply.GetLease().GetOwner()))
-	case messages.Status_INVALID:
-		return exit.Errorf(exit.Usage, "invalid: %s", cli.Refusal(status.Reply.GetError(), flags))
-	default:
-		return exit.Errorf(exit.Unavailable, "%s: %w", op, err)
-	}
-}
-
-// unanswered returns the error of a request without an answer, with its exit code; nil if err is nil. The cause of the
-// end of ctx is the better reason.
-func (b *bench) unanswered(ctx context.Context, subject, op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
+	err = call(messages.OpAcquire, subject(messages.OpAcquire),
+		&messages.AcquireRequest{Owner: owner, TtlMs: b.ttl.Millis(), RequestId: run}, lease)
 	switch {
+	case err != nil:
+		return service, err
+	case lease.GetStatus() != messages.Status_GRANTED:
+		return service, exit.Errorf(exit.Held, "%s is held by %s; if another bench runs, choose other --names",
+			display.Name(b.name(0)), display.Quote(lease.GetLease().GetOwner()))
+	}
+	return service, call(messages.OpRelease, subject(messages.OpRelease),
+		&messages.ReleaseRequest{Owner: owner, Token: lease.GetLease().GetToken()}, &messages.Reply{})
+}
+
+// explain gives the error of a request its exit code; nil stays nil.
+func (b *bench) explain(op messages.Operation, subject string, flags *pflag.FlagSet, err error) error {
+	refused, isRefused := errors.AsType[*ask.RefusedError](err)
+	denied, isDenied := errors.AsType[*ask.DeniedError](err)
+	switch {
+	case err == nil:
+		return nil
+	case isRefused && refused.GetStatus() == messages.Status_INVALID:
+		return exit.Errorf(exit.Usage, "invalid: %s", cli.Refusal(refused.GetError(), flags))
+	case isDenied:
+		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: it lacks the %w",
+			b.connection.Where(), op, denied)
 	case errors.Is(err, nats.ErrNoResponders):
 		return exit.Errorf(exit.Unavailable, "no Holdfast node answers at %s, though NATS does: %s has no subscriber; "+
 			"start a node with: holdfast serve --nats URL, or check --prefix and the account of this user", b.connection.Where(), subject)
-	case errors.Is(err, nats.ErrPermissionViolation):
-		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w", b.connection.Where(), op, err)
 	}
 	return exit.Errorf(exit.Unavailable, "no answer from Holdfast at %s to %s: %w", b.connection.Where(), op, err)
 }
@@ -237,4 +212,14 @@ func (b *bench) work(ctx context.Context, c *load.Client, share *load.Share) loa
 		failed++
 		return nil
 	}
+}
+
+// show shows how far the load is.
+func (b *bench) show(bar *display.Gauge, m *load.Meter) {
+	elapsed, pairs := m.Elapsed(), m.Count(messages.OpRelease)
+	text := fmt.Sprintf("%d pairs, %.0f/s", pairs, float64(pairs)/max(elapsed.Seconds(), 1e-3))
+	if n := m.Failures(); n > 0 {
+		text += fmt.Sprintf(", %d failed", n)
+	}
+	bar.Show(float64(elapsed)/float64(b.duration.Duration), text)
 }

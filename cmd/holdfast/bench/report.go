@@ -104,7 +104,8 @@ func (r *report) text() string {
 	if len(r.Failures) == 0 {
 		return text
 	}
-	failed := display.Table{{Cells: []string{"FAILED"}}, {Cells: []string{"CODE"}}, {Cells: []string{"COUNT"}, Right: true}}
+	failed := display.Table{{Cells: []string{"FAILED"}}, {Cells: []string{"CODE"}},
+		{Cells: []string{"COUNT"}, Right: true}}
 	for _, f := range r.Failures {
 		failed.Add([]string{string(f.Operation), f.Code, strconv.FormatUint(f.Count, 10)})
 	}

@@ -2,7 +2,6 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 )
 
@@ -28,7 +27,7 @@ func New() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDemoFencing(), newDemoWorker())
+	cmd.AddCommand(newDemoFencing())
 	return cmd
 }
 
@@ -42,13 +41,6 @@ const (
 	demoFile     = "stock.txt"
 )
 
-// The ways in which the workers use a guard.
-const (
-	wayPlain = "none"  // not at all
-	wayWrite = "write" // they write through it, and read without it
-	wayRaise = "raise" // they raise the mark before they read, and write through it
-)
-
 // demoPatience limits one run of the demonstration, in addition to the leases that it waits for.
 const demoPatience = 30 * time.Second
 
@@ -57,11 +49,11 @@ func newDemoFencing() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fencing",
 		Short: "Show a late write by a paused worker, without and with a guard, and a mistake with a guard",
-		Long: `Runs a lock service and two workers as processes on this machine, in a temporary
-folder. One worker is stopped between reading and writing, until its lease has
-expired and the other worker holds the lock. Then it continues and writes: to a plain
-file, then through a guard whose mark both workers raise before they read, and then
-through a guard whose mark they do not raise.`,
+		Long: `Runs a lock service on this machine, and two workers, in a temporary folder. One worker
+is paused between reading and writing, until its lease has expired and the other
+worker holds the lock. Then it continues and writes: to a plain file, then through a
+guard whose mark both workers raise before they read, and then through a guard whose
+mark they do not raise.`,
 		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -89,12 +81,12 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
-	server, err := startProcess(ctx, "serve", "--listen", "127.0.0.1:0", "--http", "off", "--data", filepath.Join(d.dir, "data"))
+	n, err := startNode(ctx, filepath.Join(d.dir, "data"))
 	if err != nil {
 		return err
 	}
-	defer server.kill()
-	if d.url, err = server.ready(ctx); err != nil {
+	defer n.kill()
+	if d.url, err = n.ready(ctx); err != nil {
 		return err
 	}
 	d.say("Two workers sell from one stock. A file contains the number that is left. Each\n"+
@@ -116,8 +108,8 @@ func (d *demo) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.out, format+"\n", args...)
 }
 
-// tell prints one numbered step.
-func (d *demo) tell(format string, args ...any) {
+// sayStep prints one numbered step.
+func (d *demo) sayStep(format string, args ...any) {
 	d.step++
 	d.say("%3d. %s", d.step, fmt.Sprintf(format, args...))
 }
@@ -128,15 +120,14 @@ func (d *demo) act(ctx context.Context, title, way string) (left int, err error)
 	defer cancel()
 	d.say("\n%s\n", title)
 	d.step = 0
-	file := filepath.Join(d.dir, demoFile)
-	if err := os.WriteFile(file, []byte(strconv.Itoa(demoStock)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(d.dir, demoFile), []byte(strconv.Itoa(demoStock)), 0o600); err != nil {
 		return 0, err
 	}
 	if err := d.play(ctx, way); err != nil {
 		return 0, err
 	}
-	if left, err = readStock(file); err == nil {
-		d.tell("The file contains %d. %d of %d were sold, so %d should be left.",
+	if left, err = readStock(d.dir); err == nil {
+		d.sayStep("The file contains %d. %d of %d were sold, so %d should be left.",
 			left, annaSells+bertSells, demoStock, demoRight)
 	}
 	return left, err
@@ -144,118 +135,90 @@ func (d *demo) act(ctx context.Context, title, way string) (left int, err error)
 
 // play has anna and bert sell at the same time. anna is paused between her read and her write.
 func (d *demo) play(ctx context.Context, way string) error {
-	anna, err := d.worker(ctx, "anna", annaSells, way)
+	anna, err := newWorker(d.url, d.dir, "anna", annaSells, d.ttl)
 	if err != nil {
 		return err
 	}
-	defer anna.kill()
-	if err := d.sell(ctx, anna, "anna", annaSells, way); err != nil {
-		return err
-	}
-	if err := anna.pause(); err != nil {
-		return err
-	}
-	d.tell("anna has checked that she holds the lock, and is paused before she writes (SIGSTOP).\n" +
-		"     Garbage collection, a full disk or a suspended laptop have the same effect.")
-	bert, err := d.worker(ctx, "bert", bertSells, way)
+	defer anna.close(ctx)
+	bert, err := newWorker(d.url, d.dir, "bert", bertSells, d.ttl)
 	if err != nil {
 		return err
 	}
-	defer bert.kill()
-	d.tell("bert waits for the lock until anna's lease has expired.")
-	if err := d.sell(ctx, bert, "bert", bertSells, way); err != nil {
+	defer bert.close(ctx)
+	if err := d.sell(ctx, anna, way, holdfast.NoRenewal()); err != nil {
+		return err
+	}
+	d.sayStep("anna has checked that she holds the lock, and is paused before she writes: nothing renews her lease.\n" +
+		"     Garbage collection, a full disk or a suspended laptop have this effect.")
+	d.sayStep("bert waits for the lock until anna's lease has expired.")
+	if err := d.sell(ctx, bert, way); err != nil {
 		return err
 	}
 	if way == wayPlain {
-		return cmp.Or(d.present(ctx, bert), d.late(ctx, anna, way))
+		if err := d.present(ctx, bert, way); err != nil {
+			return err
+		}
+		return d.late(ctx, anna, way)
 	}
-	if err := cmp.Or(d.late(ctx, anna, way), d.present(ctx, bert)); err != nil || way == wayWrite {
+	if err := d.late(ctx, anna, way); err != nil {
 		return err
 	}
-	return d.again(ctx, anna)
+	if err := d.present(ctx, bert, way); err != nil || way == wayWrite {
+		return err
+	}
+	return d.again(ctx, anna, way)
 }
 
-// sell waits until a worker has the lock and has read the file.
-func (d *demo) sell(ctx context.Context, worker *process, name string, sells int, way string) error {
-	token, read, err := begin(ctx, worker)
-	if err != nil {
+// sell has a worker acquire the lock and read the file.
+func (d *demo) sell(ctx context.Context, w *worker, way string, options ...holdfast.AcquireOption) error {
+	if err := w.read(ctx, way, options...); err != nil {
 		return err
 	}
 	raises := ""
 	if way == wayRaise {
 		raises = "raises the mark, "
 	}
-	d.tell("%s gets the lock with token %s, %sreads %s, and sells %d.", name, token, raises, read, sells)
+	d.sayStep("%s gets the lock with token %d, %sreads %d, and sells %d.", w.name, w.lock.Token(), raises, w.stock, w.sells)
 	return nil
 }
 
 // present has bert write, who holds the lock.
-func (d *demo) present(ctx context.Context, bert *process) error {
-	wrote, err := write(ctx, bert)
-	if err != nil {
+func (d *demo) present(ctx context.Context, bert *worker, way string) error {
+	if err := bert.write(ctx, way); err != nil {
 		return err
 	}
-	d.tell("bert writes %s, and releases the lock.", wrote)
-	_, err = bert.hear(ctx, "done")
-	return err
+	d.sayStep("bert writes %d, and releases the lock.", bert.left())
+	return bert.release(ctx)
 }
 
-// late lets anna write, and reports the result.
-func (d *demo) late(ctx context.Context, anna *process, way string) error {
-	d.tell("anna continues (SIGCONT). She does not know how long she was paused, and writes.")
-	if err := cmp.Or(anna.order("write"), anna.resume()); err != nil {
-		return err
-	}
-	if way == wayRaise {
-		refusal, err := anna.hear(ctx, "refused")
-		if err == nil {
-			d.tell("Refused: %s", refusal)
-		}
-		return err
-	}
-	wrote, err := anna.hear(ctx, "wrote")
+// late has anna write, whose lease has expired, and reports the result.
+func (d *demo) late(ctx context.Context, anna *worker, way string) error {
+	d.sayStep("anna continues. She does not know how long she was paused, and writes.")
+	err := anna.write(ctx, way)
 	switch {
+	case refusal(err) != "":
+		d.sayStep("Refused: %s", refusal(err))
 	case err != nil:
+		return err
 	case way == wayPlain:
-		d.tell("The write succeeds: %s overwrites what bert wrote.", wrote)
+		d.sayStep("The write succeeds: %d overwrites what bert wrote.", anna.left())
 	default:
-		d.tell("The write of %s succeeds: the guard has not seen bert's token yet. bert has read the old number.", wrote)
+		d.sayStep("The write of %d succeeds: the guard has not seen bert's token yet. bert has read the old number.", anna.left())
 	}
-	return err
+	return anna.release(ctx)
 }
 
 // again has anna sell under a new lease.
-func (d *demo) again(ctx context.Context, anna *process) error {
-	token, read, err := begin(ctx, anna)
-	if err != nil {
+func (d *demo) again(ctx context.Context, anna *worker, way string) error {
+	if err := anna.read(ctx, way); err != nil {
 		return err
 	}
-	wrote, err := write(ctx, anna)
-	if err == nil {
-		d.tell("anna starts again: she gets the lock with token %s, reads %s, and writes %s.", token, read, wrote)
+	if err := anna.write(ctx, way); err != nil {
+		return err
 	}
-	return err
-}
-
-// begin waits until a worker has the lock and has read the file.
-func begin(ctx context.Context, worker *process) (token, read string, err error) {
-	if token, err = worker.hear(ctx, "locked"); err == nil {
-		read, err = worker.hear(ctx, "read")
-	}
-	return token, read, err
-}
-
-// write orders a worker to write, and returns the number that it has written.
-func write(ctx context.Context, worker *process) (wrote string, err error) {
-	if err := worker.order("write"); err != nil {
-		return "", err
-	}
-	return worker.hear(ctx, "wrote")
-}
-
-func (d *demo) worker(ctx context.Context, name string, sells int, way string) (*process, error) {
-	return startProcess(ctx, "demo", "worker", "--server", d.url, "--owner", name, "--dir", d.dir,
-		"--ttl", d.ttl.String(), "--sell", strconv.Itoa(sells), "--guard", way)
+	d.sayStep("anna starts again: she gets the lock with token %d, reads %d, and writes %d.",
+		anna.lock.Token(), anna.stock, anna.left())
+	return anna.release(ctx)
 }
 
 func (d *demo) conclude(plain, guarded, late int) error {
@@ -284,12 +247,4 @@ func verdict(left int) string {
 		return "right"
 	}
 	return fmt.Sprintf("wrong by %d", left-demoRight)
-}
-
-func readStock(file string) (int, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(strings.TrimSpace(string(content)))
 }

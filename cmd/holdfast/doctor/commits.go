@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
@@ -26,16 +27,16 @@ const (
 
 // commits reads a resource of each shard that is never locked. The owner answers when JetStream has confirmed that it
 // is the owner, so the time is that of a commit and of a round trip.
-func (p *patient) commits(ctx context.Context, r *Result) {
-	all := p.measure(ctx)
+func (d *deployment) commits(ctx context.Context, r *Result) {
+	all := d.measure(ctx)
 	var times []time.Duration
 	seen := 0
 	for shard, c := range all {
-		switch _, denied := errors.AsType[*deniedError](c.err); {
+		switch _, denied := errors.AsType[*ask.DeniedError](c.err); {
 		case c.cut:
 			continue
 		case denied:
-			r.hidden("permission to publish on %s.shard.*.get.%s>", p.cfg.Prefix, probeLevel)
+			r.hidden("permission to publish on %s.shard.*.get.%s>", d.cfg.Prefix, probeLevel)
 			return
 		case errors.Is(c.err, nats.ErrNoResponders):
 			r.noOwner(uint32(shard), "its subjects have no subscriber")
@@ -44,7 +45,7 @@ func (p *patient) commits(ctx context.Context, r *Result) {
 				"its locks can be neither granted nor released",
 				fmt.Sprintf("look at the checks storage and replicas, and at the log of its owner for shard=%d; "+
 					"its bucket needs a majority of its servers, and a disk that takes writes", shard))
-		case c.took >= p.cfg.Slow:
+		case c.took >= d.cfg.Slow:
 			r.warn(fmt.Sprintf("a commit of shard %d takes %s", shard, short(c.took)),
 				"each grant, release and confirmed read waits for one",
 				"look at the disks of the NATS servers and the network between them; other programs may write to the same disk")
@@ -55,10 +56,11 @@ func (p *patient) commits(ctx context.Context, r *Result) {
 	}
 	if len(times) > 0 {
 		confirms := "confirms"
-		if p.synced {
+		if d.synced {
 			confirms = "confirms on disk"
 		}
-		r.see("%s, the slowest %s within %s, the round trip included", display.Count(len(times), "shard"), confirms, short(slices.Max(times)))
+		r.see("%s, the slowest %s within %s, the round trip included", display.Count(len(times), "shard"), confirms,
+			short(slices.Max(times)))
 	}
 	if seen < len(all) {
 		r.cut(seen, len(all), "shard")
@@ -74,13 +76,13 @@ type commit struct {
 }
 
 // measure measures all shards, a few at the same time.
-func (p *patient) measure(ctx context.Context) []commit {
-	all, places := make([]commit, min(p.info.GetShards(), jetstream.MaxShards)), make(chan struct{}, measuredAtOnce)
+func (d *deployment) measure(ctx context.Context) []commit {
+	all, places := make([]commit, min(d.info.GetShards(), jetstream.MaxShards)), make(chan struct{}, measuredAtOnce)
 	var measuring sync.WaitGroup
 	for shard := range all {
 		places <- struct{}{}
 		measuring.Go(func() {
-			all[shard] = p.commit(ctx, uint32(shard))
+			all[shard] = d.commit(ctx, uint32(shard))
 			<-places
 		})
 	}
@@ -89,12 +91,12 @@ func (p *patient) measure(ctx context.Context) []commit {
 }
 
 // commit measures the median time of a confirmed read in a shard.
-func (p *patient) commit(ctx context.Context, shard uint32) commit {
-	subject := p.cfg.Prefix.Direct(shard, messages.OpGet, probe(shard, p.info.GetShards()))
+func (d *deployment) commit(ctx context.Context, shard uint32) commit {
+	subject := d.cfg.Prefix.Direct(shard, messages.OpGet, probe(shard, d.info.GetShards()))
 	var times []time.Duration
 	for range samples {
 		begun := time.Now()
-		if err := p.asker.ask(ctx, subject, &messages.GetRequest{}, &messages.Reply{}); err != nil {
+		if err := d.ask(ctx, subject, &messages.GetRequest{}, &messages.Reply{}); err != nil {
 			return commit{err: err, cut: ctx.Err() != nil}
 		}
 		times = append(times, time.Since(begun))

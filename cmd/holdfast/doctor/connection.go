@@ -13,16 +13,17 @@ import (
 )
 
 // connection checks the way to NATS.
-func (p *patient) connection(ctx context.Context, r *Result) {
-	nc, begun := p.cfg.Conn, time.Now()
+func (d *deployment) connection(ctx context.Context, r *Result) {
+	nc, begun := d.cfg.Conn, time.Now()
 	if err := nc.FlushWithContext(ctx); err != nil {
 		r.unreachable(fmt.Errorf("NATS at %s does not answer: %w", nc.ConnectedAddr(), err))
 		return
 	}
 	took := time.Since(begun)
 	version := nc.ConnectedServerVersion()
-	r.see("NATS %s, server %s at %s, round trip %s", display.OneLine(version), display.Name(nc.ConnectedServerName()), nc.ConnectedAddr(), short(took))
-	if took >= p.cfg.Slow {
+	r.see("NATS %s, server %s at %s, round trip %s", display.OneLine(version), display.Name(nc.ConnectedServerName()),
+		nc.ConnectedAddr(), short(took))
+	if took >= d.cfg.Slow {
 		r.warn(fmt.Sprintf("the round trip to NATS at %s takes %s", nc.ConnectedAddr(), short(took)),
 			"each request takes at least that long",
 			"look at the network and at the load of that server, or connect to a nearer one with --server")
@@ -45,8 +46,8 @@ func (r *Result) unreachable(err error) {
 		"start NATS or the nodes, or correct --server and the credentials of this command")
 }
 
-// sendsCertificate reports whether the client has a certificate for a server that asks for one. NATS does not tell its clients
-// whether it requires that.
+// sendsCertificate reports whether the client has a certificate for a server that asks for one. NATS does not report to
+// its clients whether it requires that.
 func sendsCertificate(nc *nats.Conn) bool { return nc.Opts.TLSCertCB != nil }
 
 // isLocal reports whether only this machine has the address.

@@ -5,11 +5,16 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Config is what the checks are told.
+// answerTimeout bounds a request. A node answers within two seconds that JetStream confirms nothing.
+const answerTimeout = 3 * time.Second
+
+// Config configures the checks.
 type Config struct {
 	// Conn is the connection to NATS. The checks replace its handler of errors.
 	Conn   *nats.Conn
@@ -20,59 +25,63 @@ type Config struct {
 	Slow time.Duration
 }
 
-// patient is a deployment with what earlier checks have learned of it.
-type patient struct {
-	cfg   Config
-	asker *asker
+// deployment is what is examined, with what earlier checks have found.
+type deployment struct {
+	cfg    Config
+	caller *ask.Caller
 	// info is nil if no node has answered.
 	info *messages.Info
-	// nodes are what the nodes tell of themselves, by name; nil if they were not asked.
+	// nodes are the statistics of the nodes, by name; nil if they were not requested.
 	nodes map[string]*nodeStats
 	// synced: each commit is confirmed only when it is on disk, as far as that is known.
 	synced bool
 	locks  locks
 }
 
+// ask sends a request of the contract, and reads the answer into reply.
+func (d *deployment) ask(ctx context.Context, subject string, request, reply proto.Message) error {
+	return d.caller.Ask(ctx, answerTimeout, subject, request, reply)
+}
+
 // connection is the name of the first check.
 const connection = "connection"
 
-// checks are in the order in which they are made: later ones use what earlier ones have learned. Those that ask nodes
+// checks are in the order in which they are made: later ones use what earlier ones have found. Those that need nodes
 // are not made if none has answered.
 var checks = []struct {
-	name string
-	// asks: it asks nodes.
-	asks bool
-	run  func(*patient, context.Context, *Result)
+	name  string
+	needs bool // nodes
+	run   func(*deployment, context.Context, *Result)
 }{
-	{connection, false, (*patient).connection},
-	{"permissions", false, (*patient).permissions},
-	{"shards", false, (*patient).shards},
-	{"identity", true, (*patient).identity},
-	{"nodes", true, (*patient).answers},
-	{"storage", false, (*patient).storage},
-	{"commits", true, (*patient).commits},
-	{"replicas", true, (*patient).replicas},
-	{"load", true, (*patient).load},
-	{"queues", true, (*patient).queues},
-	{"deadlocks", true, (*patient).deadlocks},
-	{"tokens", true, (*patient).tokens},
-	{"clock", false, (*patient).clock},
+	{connection, false, (*deployment).connection},
+	{"permissions", false, (*deployment).permissions},
+	{"shards", false, (*deployment).shards},
+	{"identity", true, (*deployment).identity},
+	{"nodes", true, (*deployment).answers},
+	{"storage", false, (*deployment).storage},
+	{"commits", true, (*deployment).commits},
+	{"replicas", true, (*deployment).replicas},
+	{"load", true, (*deployment).load},
+	{"queues", true, (*deployment).queues},
+	{"deadlocks", true, (*deployment).deadlocks},
+	{"tokens", true, (*deployment).tokens},
+	{"clock", false, func(_ *deployment, _ context.Context, r *Result) { clock(r) }},
 }
 
-// Run makes all checks, one after the other, and calls report with each result as it comes. It returns when all are made, or
-// when ctx ends.
+// Run makes all checks, one after the other, and calls report with each result as it comes. It returns when all are
+// made, or when ctx ends.
 func Run(ctx context.Context, cfg Config, report func(Result)) {
-	p := &patient{cfg: cfg, asker: newAsker(cfg.Conn)}
+	d := &deployment{cfg: cfg, caller: ask.New(cfg.Conn)}
 	for _, c := range checks {
 		if ctx.Err() != nil {
 			return
 		}
 		r := Result{Check: c.name, State: OK}
 		limited, cancel := context.WithTimeout(ctx, cfg.Timeout)
-		if c.asks && p.info == nil {
+		if c.needs && d.info == nil {
 			r.hidden(noNodeAnswers)
 		} else {
-			c.run(p, limited, &r)
+			c.run(d, limited, &r)
 		}
 		cancel()
 		report(r)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 )
 
@@ -13,7 +14,7 @@ type State string
 // The states, from the best to the worst.
 const (
 	OK         State = "ok"
-	NotVisible State = "not visible" // the user of the connection lacks a right, or nothing answers that could tell
+	NotVisible State = "not visible" // the user of the connection lacks a right, or nothing answers that knows
 	Warning    State = "warning"     // it works now, and may not for long or not for all
 	Problem    State = "problem"     // requests fail, or locks may be lost
 )
@@ -60,10 +61,10 @@ func (r *Result) cut(seen, all int, noun string) {
 
 // unanswered notes which answer would show more, and why there is none.
 func (r *Result) unanswered(what string, err error) {
-	switch denied, is := errors.AsType[*deniedError](err); {
+	switch denied, is := errors.AsType[*ask.DeniedError](err); {
 	case is:
 		r.hidden("%s", denied)
-	case errors.Is(err, errNoAnswer):
+	case errors.Is(err, ask.ErrNoAnswer):
 		r.hidden("an answer in time to %s", what)
 	default:
 		r.hidden("another answer to %s than %q", what, err)

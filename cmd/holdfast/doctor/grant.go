@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// grant is on which subjects a user may publish, or to which it may subscribe. A denial outweighs. What concerns queue groups
-// only has the name of the group after the subject, and so matches no subject.
+// grant is on which subjects a user may publish, or to which it may subscribe. A denial outweighs. What concerns queue
+// groups only has the name of the group after the subject, and so matches no subject.
 type grant struct{ allow, deny []string }
 
 // grantOf returns that of a list of permissions; nil allows everything, and so does one that only denies.

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
@@ -11,34 +13,34 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// look asks about a resource.
-func (p *patient) look(ctx context.Context, of cli.Resource, request *messages.GetRequest) (*messages.Reply, error) {
+// get returns the answer of a node about a resource.
+func (d *deployment) get(ctx context.Context, of cli.Resource, request *messages.GetRequest) (*messages.Reply, error) {
 	key, err := messages.EncodeKey(of.Name)
 	if err != nil {
 		return nil, err
 	}
-	prefix := p.cfg.Prefix
+	prefix := d.cfg.Prefix
 	if of.Tenant != "" {
 		prefix = prefix.Tenant(of.Tenant)
 	}
 	reply := &messages.Reply{}
-	return reply, p.asker.ask(ctx, prefix.Operation(messages.OpGet, key), request, reply)
+	return reply, d.ask(ctx, prefix.Operation(messages.OpGet, key), request, reply)
 }
 
 // deadlocks looks for owners that wait for one another.
-func (p *patient) deadlocks(ctx context.Context, r *Result) {
-	if p.unlisted(r) {
+func (d *deployment) deadlocks(ctx context.Context, r *Result) {
+	if d.unlisted(r) {
 		return
 	}
-	found, err := deadlock.Find(p.locks.contended, func(tenant, name string) (*messages.Reply, error) {
-		return p.look(ctx, cli.Resource{Name: name, Tenant: tenant}, &messages.GetRequest{Waiters: true})
+	found, err := deadlock.Find(d.locks.contended, func(tenant, name string) (*messages.Reply, error) {
+		return d.get(ctx, cli.Resource{Name: name, Tenant: tenant}, &messages.GetRequest{Waiters: true})
 	})
 	if err != nil {
 		r.unanswered("the question who waits for a lock", err)
 		return
 	}
-	r.see("%s among %s", display.Count(len(found), "deadlock"), p.locks.among())
-	for _, c := range found[:min(len(found), mostNamed)] {
+	r.see("%s among %s", display.Count(len(found), "deadlock"), d.locks.among())
+	for _, c := range found[:min(len(found), maxNamed)] {
 		r.deadlocked(c)
 	}
 }
@@ -46,7 +48,8 @@ func (p *patient) deadlocks(ctx context.Context, r *Result) {
 func (r *Result) deadlocked(c deadlock.Cycle) {
 	var parts []string
 	for _, l := range c {
-		parts = append(parts, fmt.Sprintf("%s waits for %s, which %s holds", display.Quote(l.Waiter.GetOwner()), display.Name(l.Resource), display.Quote(l.Lease.GetOwner())))
+		parts = append(parts, fmt.Sprintf("%s waits for %s, which %s holds", display.Quote(l.Waiter.GetOwner()),
+			display.Name(l.Resource), display.Quote(l.Lease.GetOwner())))
 	}
 	r.problem("deadlock"+cli.OfTenant(c[0].Tenant)+": "+strings.Join(parts, "; "),
 		"none of them goes on until a wait or a lease ends",
@@ -55,19 +58,20 @@ func (r *Result) deadlocked(c deadlock.Cycle) {
 }
 
 // tokens looks for resources whose tokens are near the end.
-func (p *patient) tokens(_ context.Context, r *Result) {
-	for _, name := range p.names() {
-		if late := p.nodes[name]; late != nil && late.LateTokens > 0 {
-			r.lateTokens(fmt.Sprintf("node %s has granted %s above %d since its start", name, display.Count(int(late.LateTokens), "token"), messages.WarnToken))
+func (d *deployment) tokens(_ context.Context, r *Result) {
+	for _, name := range slices.Sorted(maps.Keys(d.nodes)) {
+		if late := d.nodes[name]; late.LateTokens > 0 {
+			r.lateTokens(fmt.Sprintf("node %s has granted %s above %d since its start", display.Name(name),
+				display.Count(int(late.LateTokens), "token"), messages.WarnToken))
 		}
 	}
-	if p.unlisted(r) {
+	if d.unlisted(r) {
 		return
 	}
-	for _, l := range p.locks.late {
+	for _, l := range d.locks.late {
 		r.lateTokens(fmt.Sprintf("the token of %s is %d", cli.ResourceOf(l), l.GetToken()))
 	}
-	r.see("%s near the end among %s", display.Count(len(p.locks.late), "token"), p.locks.among())
+	r.see("%s near the end among %s", display.Count(len(d.locks.late), "token"), d.locks.among())
 }
 
 func (r *Result) lateTokens(what string) {

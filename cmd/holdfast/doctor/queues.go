@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -20,9 +21,9 @@ const (
 	// looks is how often a queue is counted, lookEvery how often.
 	looks     = 3
 	lookEvery = 500 * time.Millisecond
-	// mostListed is how many requests of a queue a listing has at most. mostCounted bounds for how many of these queues the
-	// nodes are asked for the number.
-	mostListed, mostCounted = 100, 100
+	// maxListed is how many requests of a queue a listing has at most. maxCounted bounds how many of these queues are
+	// counted.
+	maxListed, maxCounted = 100, 100
 )
 
 // queue is a resource with the number of its waiting requests at each look.
@@ -32,47 +33,48 @@ type queue struct {
 	first, last time.Time
 }
 
-// queues looks for queues that grow at each look, for those that are nearly full, and for losses that are not confirmed.
-func (p *patient) queues(ctx context.Context, r *Result) {
-	p.list(ctx)
-	if p.unlisted(r) {
+// queues looks for queues that grow at each look, for those that are nearly full, and for losses that are not
+// confirmed.
+func (d *deployment) queues(ctx context.Context, r *Result) {
+	d.list(ctx)
+	if d.unlisted(r) {
 		return
 	}
-	r.see("%s among %s", display.Count(len(p.locks.queues), "queue"), p.locks.among())
-	for _, l := range p.locks.unconfirmed {
+	r.see("%s among %s", display.Count(len(d.locks.queues), "queue"), d.locks.among())
+	for _, l := range d.locks.unconfirmed {
 		r.unconfirmed(l)
 	}
-	longest, err := p.longest(ctx)
+	longest, err := d.longest(ctx)
 	for look := 0; err == nil && len(longest) > 0 && look < looks; look++ {
 		if look > 0 && !connect.Pause(ctx, lookEvery) {
-			err = errNoAnswer
+			err = ask.ErrNoAnswer
 			break
 		}
-		err = p.measureAll(ctx, longest)
+		err = d.measureAll(ctx, longest)
 	}
 	if err != nil {
 		r.unanswered("the question how many requests wait for a lock", err)
 	}
 	for _, q := range longest {
-		p.judge(r, q)
+		d.judge(r, q)
 	}
 }
 
 // longest returns the queues with the most requests.
-func (p *patient) longest(ctx context.Context) ([]*queue, error) {
-	l := p.locks
-	for _, of := range l.byLength()[:min(len(l.queues), mostCounted)] {
-		if l.queues[of] < mostListed {
+func (d *deployment) longest(ctx context.Context) ([]*queue, error) {
+	l := d.locks
+	for _, of := range l.byLength()[:min(len(l.queues), maxCounted)] {
+		if l.queues[of] < maxListed {
 			break
 		}
-		n, err := p.waiting(ctx, of)
+		n, err := d.waiting(ctx, of)
 		if err != nil {
 			return nil, err
 		}
 		l.queues[of] = n
 	}
 	var longest []*queue
-	for _, of := range l.byLength()[:min(len(l.queues), mostNamed)] {
+	for _, of := range l.byLength()[:min(len(l.queues), maxNamed)] {
 		longest = append(longest, &queue{resource: of})
 	}
 	return longest, nil
@@ -86,9 +88,9 @@ func (l *locks) byLength() []cli.Resource {
 }
 
 // measureAll takes one look at each queue.
-func (p *patient) measureAll(ctx context.Context, all []*queue) error {
+func (d *deployment) measureAll(ctx context.Context, all []*queue) error {
 	for _, q := range all {
-		n, err := p.waiting(ctx, q.resource)
+		n, err := d.waiting(ctx, q.resource)
 		if err != nil {
 			return err
 		}
@@ -101,29 +103,30 @@ func (p *patient) measureAll(ctx context.Context, all []*queue) error {
 }
 
 // waiting returns how many requests wait for a resource.
-func (p *patient) waiting(ctx context.Context, of cli.Resource) (int, error) {
-	reply, err := p.look(ctx, of, &messages.GetRequest{Stale: true})
+func (d *deployment) waiting(ctx context.Context, of cli.Resource) (int, error) {
+	reply, err := d.get(ctx, of, &messages.GetRequest{Stale: true})
 	return int(reply.GetWaiting()), err
 }
 
 // judge judges a queue by its lengths.
-func (p *patient) judge(r *Result, q *queue) {
+func (d *deployment) judge(r *Result, q *queue) {
 	if len(q.lengths) == 0 {
 		return
 	}
 	first, last := q.lengths[0], q.lengths[len(q.lengths)-1]
-	most := 0
-	for _, n := range p.nodes {
-		most = max(most, n.MaxQueue)
+	limit := 0
+	for _, n := range d.nodes {
+		limit = max(limit, n.MaxQueue)
 	}
 	name, see := q.resource.String(), "holdfast get "+display.Name(q.resource.Name)+" --waiters"+cli.TenantFlag(q.resource.Tenant)
 	switch {
-	case most > 0 && float64(last) >= nearLimit*float64(most):
-		r.warn(fmt.Sprintf("the queue of %s is nearly full: %d requests wait, of at most %d", name, last, most),
+	case limit > 0 && float64(last) >= nearLimit*float64(limit):
+		r.warn(fmt.Sprintf("the queue of %s is nearly full: %d requests wait, of at most %d", name, last, limit),
 			"beyond that its requests are answered OVERLOADED",
 			fmt.Sprintf("see who holds it and who waits with %s; hold it for less time, divide it, or raise --max-queue", see))
 	case last >= longQueue && len(q.lengths) == looks && slices.IsSortedFunc(q.lengths, strictly):
-		r.warn(fmt.Sprintf("the queue of %s grows: %d requests wait, %d more than %s before", name, last, last-first, short(q.last.Sub(q.first))),
+		r.warn(fmt.Sprintf("the queue of %s grows: %d requests wait, %d more than %s before", name, last, last-first,
+			short(q.last.Sub(q.first))),
 			"requests come faster than the lock is released, so each waits longer than the one before",
 			fmt.Sprintf("see who holds it with %s; hold it for less time, or divide it", see))
 	}
@@ -140,7 +143,8 @@ func strictly(a, b int) int {
 // unconfirmed is the finding of a lost lease that holds its resource back until its loss is confirmed.
 func (r *Result) unconfirmed(l *messages.Lease) {
 	of := cli.ResourceOf(l)
-	r.warn(fmt.Sprintf("%s is held back until the loss of %s, token %d, is confirmed", of, display.Quote(l.GetOwner()), l.GetToken()),
+	r.warn(fmt.Sprintf("%s is held back until the loss of %s, token %d, is confirmed", of, display.Quote(l.GetOwner()),
+		l.GetToken()),
 		"requests for it wait until then",
 		fmt.Sprintf("run holdfast fence-agent%s; or stop the holder, and then: holdfast confirm %s --token %d%s",
 			cli.TenantFlag(of.Tenant), display.Name(of.Name), l.GetToken(), cli.TenantFlag(of.Tenant)))

@@ -13,17 +13,17 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream"
 )
 
-// majority is the least number of servers of which one may fail.
+// majority is the minimum number of servers of which one may fail.
 const majority = 3
 
-// replicas asks JetStream for the bucket of each shard. A replica under load is behind at most moments, and an election takes
-// a moment; what stays so while this looks again is a finding.
-func (p *patient) replicas(ctx context.Context, r *Result) {
+// replicas checks the bucket of each shard in JetStream. A replica under load is behind at most moments, and an
+// election takes a moment; what stays so while this looks again is a finding.
+func (d *deployment) replicas(ctx context.Context, r *Result) {
 	var all []jetstream.Inspection
 	for end, again := time.Now().Add(settling), true; again; {
-		present, err := jetstream.Inspect(ctx, p.cfg.Conn, p.cfg.Prefix, p.info.GetShards())
+		present, err := jetstream.Inspect(ctx, d.cfg.Conn, d.cfg.Prefix, d.info.GetShards())
 		if err != nil {
-			p.noInspection(r, err)
+			d.noInspection(r, err)
 			return
 		}
 		looked := len(all) > 0
@@ -33,12 +33,13 @@ func (p *patient) replicas(ctx context.Context, r *Result) {
 	for _, i := range all {
 		inspected(r, &i)
 	}
-	if shards := int(p.info.GetShards()); len(all) < shards {
+	if shards := int(d.info.GetShards()); len(all) < shards {
 		r.cut(len(all), shards, "bucket")
 	} else if len(r.Findings) == 0 && len(all) > 0 {
-		r.see("%s on %s each, all of them current", display.Count(len(all), "bucket"), display.Count(all[0].Replicas, "server"))
+		r.see("%s on %s each, all of them current", display.Count(len(all), "bucket"),
+			display.Count(all[0].Replicas, "server"))
 	}
-	p.fewReplicas(r, all)
+	d.compareReplicas(r, all)
 }
 
 // isUnsettled reports whether a second look may see less.
@@ -46,9 +47,10 @@ func isUnsettled(i jetstream.Inspection) bool {
 	return i.Silent != nil || i.Incomplete || len(i.Away) > 0 || len(i.Behind) > 0
 }
 
-func (p *patient) noInspection(r *Result, err error) {
+func (d *deployment) noInspection(r *Result, err error) {
 	if errors.Is(err, jetstream.ErrForbidden) {
-		r.hidden("permission to publish on $JS.API.STREAM.INFO.KV_%s, and the same for the other shards", p.cfg.Prefix.Bucket(0))
+		r.hidden("permission to publish on $JS.API.STREAM.INFO.KV_%s, and the same for the other shards",
+			d.cfg.Prefix.Bucket(0))
 		return
 	}
 	r.hidden("JetStream in the account of this user: %s", display.OneLine(err.Error()))
@@ -68,7 +70,8 @@ func inspected(r *Result, i *jetstream.Inspection) {
 			"start the NATS servers that are away: a majority of those that store it has to run")
 		return
 	case i.Incomplete:
-		r.warn(fmt.Sprintf("%s is stored on %s, and has to be on %d", bucket, display.Count(len(i.Servers), "server"), i.Replicas),
+		r.warn(fmt.Sprintf("%s is stored on %s, and has to be on %d", bucket, display.Count(len(i.Servers), "server"),
+			i.Replicas),
 			"until a change of its replicas is finished, the next failure may stop the shard",
 			"wait; if it stays so, start the NATS servers that are away: holdfast members shows them")
 	}
@@ -85,10 +88,10 @@ func inspected(r *Result, i *jetstream.Inspection) {
 	}
 }
 
-// fewReplicas compares the replicas with the servers that are known by name, and the buckets with one another.
-func (p *patient) fewReplicas(r *Result, all []jetstream.Inspection) {
+// compareReplicas compares the replicas with the servers that are known by name, and the buckets with one another.
+func (d *deployment) compareReplicas(r *Result, all []jetstream.Inspection) {
 	servers, buckets := make(map[string]bool), make(map[int][]string)
-	for name, n := range p.nodes {
+	for name, n := range d.nodes {
 		if n.Storage != nil {
 			servers[name] = true
 		}
@@ -101,15 +104,17 @@ func (p *patient) fewReplicas(r *Result, all []jetstream.Inspection) {
 			servers[name] = true
 		}
 	}
-	least := majority
+	fewest := majority
 	for replicas := range buckets {
-		least = min(least, replicas)
+		fewest = min(fewest, replicas)
 	}
-	what := fmt.Sprintf("each bucket is stored on %s of a cluster of at least %d", display.Count(least, "server"), len(servers))
+	what := fmt.Sprintf("each bucket is stored on %s of a cluster of at least %d", display.Count(fewest, "server"),
+		len(servers))
 	if len(buckets) > 1 {
-		what = fmt.Sprintf("the replicas were not raised in each bucket: stored on %s only: %s", display.Count(least, "server"), listed(buckets[least]))
+		what = fmt.Sprintf("the replicas were not raised in each bucket: stored on %s only: %s",
+			display.Count(fewest, "server"), listed(buckets[fewest]))
 	}
-	if least == majority || len(servers) < majority {
+	if fewest == majority || len(servers) < majority {
 		return
 	}
 	r.warn(what,

@@ -32,8 +32,8 @@ func TestFewReplicas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, r, got := &patient{nodes: test.nodes}, Result{State: OK}, ""
-			p.fewReplicas(&r, test.all)
+			d, r, got := &deployment{nodes: test.nodes}, Result{State: OK}, ""
+			d.compareReplicas(&r, test.all)
 			for _, f := range r.Findings {
 				got += f.What
 			}

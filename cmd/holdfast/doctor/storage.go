@@ -26,37 +26,38 @@ const (
 )
 
 // storage checks what the NATS servers of the nodes store on, and what the account may store.
-func (p *patient) storage(ctx context.Context, r *Result) {
+func (d *deployment) storage(ctx context.Context, r *Result) {
 	var seen, elsewhere []string
-	for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
-		if s := p.nodes[name].Storage; s == nil {
+	for _, name := range slices.Sorted(maps.Keys(d.nodes)) {
+		if s := d.nodes[name].Storage; s == nil {
 			elsewhere = append(elsewhere, display.Name(name))
 		} else {
-			seen = append(seen, fmt.Sprintf("%s: %s", display.Name(name), p.disk(r, name)))
+			seen = append(seen, fmt.Sprintf("%s: %s", display.Name(name), d.disk(r, name)))
 		}
 	}
 	r.see("%s", strings.Join(seen, "; "))
-	if p.synced = !p.unasked(r); len(elsewhere) > 0 {
+	if d.synced = !d.unknown(r); len(elsewhere) > 0 {
 		r.hidden("NATS in the process of %s; of another NATS a user of the system account sees the disks with nats server report jetstream, and %s",
-			strings.Join(elsewhere, ", "), p.elsewhere(ctx, r))
+			strings.Join(elsewhere, ", "), d.elsewhere(ctx, r))
 	}
-	for _, n := range p.nodes {
-		p.synced = p.synced && (n.Storage == nil || n.Storage.Synced)
+	for _, n := range d.nodes {
+		d.synced = d.synced && (n.Storage == nil || n.Storage.Synced)
 	}
-	p.account(ctx, r)
+	d.account(ctx, r)
 }
 
 // elsewhere checks whether the NATS servers outside of the nodes sync each write, and returns what is known of it.
-func (p *patient) elsewhere(ctx context.Context, r *Result) string {
-	unsynced, err := buckets.Unsynced(ctx, p.cfg.Conn, p.cfg.Prefix, p.info.GetShards())
-	p.synced = err == nil && len(unsynced) == 0
+func (d *deployment) elsewhere(ctx context.Context, r *Result) string {
+	unsynced, err := buckets.Unsynced(ctx, d.cfg.Conn, d.cfg.Prefix, d.info.GetShards())
+	d.synced = err == nil && len(unsynced) == 0
 	for _, server := range unsynced {
-		r.unsynced("the NATS server "+display.Name(server), "set sync_interval: always in the section jetstream of its configuration, and restart it")
+		r.unsynced("the NATS server "+display.Name(server),
+			"set sync_interval: always in the section jetstream of its configuration, and restart it")
 	}
 	switch {
 	case err != nil:
 		return "whether it syncs each write is not known: " + display.OneLine(err.Error())
-	case p.synced:
+	case d.synced:
 		return "it syncs each write"
 	}
 	return "it does not sync each write"
@@ -69,8 +70,8 @@ func (r *Result) unsynced(server, do string) {
 }
 
 // disk checks that of a node, and returns what was seen.
-func (p *patient) disk(r *Result, name string) string {
-	s, node := p.nodes[name].Storage, display.Name(name)
+func (d *deployment) disk(r *Result, name string) string {
+	s, node := d.nodes[name].Storage, display.Name(name)
 	if !s.Synced {
 		r.unsynced("node "+node, fmt.Sprintf("start %s without --unsafe-sync, and with sync_interval: always in its configuration of NATS", node))
 	}
@@ -81,7 +82,8 @@ func (p *patient) disk(r *Result, name string) string {
 	}
 	for _, use := range slices.Sorted(maps.Keys(s.Certificates)) {
 		if left := time.Until(s.Certificates[use]); left < certificateLeft {
-			r.warn(fmt.Sprintf("the certificate of node %s for %s ends on %s", node, display.Name(use), s.Certificates[use].UTC().Format(time.DateOnly)),
+			r.warn(fmt.Sprintf("the certificate of node %s for %s ends on %s", node, display.Name(use),
+				s.Certificates[use].UTC().Format(time.DateOnly)),
 				"then nobody can connect who verifies it",
 				"replace the file and its key, and have the node read them again, with SIGHUP")
 		}
@@ -98,10 +100,10 @@ func (p *patient) disk(r *Result, name string) string {
 	return free
 }
 
-// account compares what JetStream stores for the account with what it may. Without the right to ask, and without a bound,
-// there is nothing to compare.
-func (p *patient) account(ctx context.Context, r *Result) {
-	m, err := p.asker.send(ctx, answerTimeout, nats.NewMsg(jetstream.DefaultAPIPrefix+"INFO"))
+// account compares what JetStream stores for the account with what it may. Without the right to ask, and without a
+// bound, there is nothing to compare.
+func (d *deployment) account(ctx context.Context, r *Result) {
+	m, err := d.caller.Send(ctx, answerTimeout, nats.NewMsg(jetstream.DefaultAPIPrefix+"INFO"))
 	if err != nil {
 		return
 	}
@@ -112,11 +114,11 @@ func (p *patient) account(ctx context.Context, r *Result) {
 	if json.Unmarshal(m.Data, &answer) != nil || answer.Error != nil || answer.Limits.MaxStore <= 0 {
 		return
 	}
-	used, most := answer.Store, uint64(answer.Limits.MaxStore)
-	if float64(used) < accountShare*float64(most) {
+	used, limit := answer.Store, uint64(answer.Limits.MaxStore)
+	if float64(used) < accountShare*float64(limit) {
 		return
 	}
-	r.warn(fmt.Sprintf("the NATS account has used %s of the %s that it may store", bytes(used), bytes(most)),
+	r.warn(fmt.Sprintf("the NATS account has used %s of the %s that it may store", bytes(used), bytes(limit)),
 		"JetStream refuses every commit when all of it is used",
 		"raise the storage limit of the account (jetstream: max_file), or remove other streams from it")
 }

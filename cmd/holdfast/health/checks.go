@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// limit bounds how long all checks together take. A shard that has had no confirmation for this time refuses requests.
+	// limit bounds how long all checks together take. A shard that has had no confirmation for this time refuses
+	// requests.
 	limit = 2 * time.Second
 	// fresh is how long a result is given again, so that many requests cost little.
 	fresh = time.Second
@@ -43,7 +44,8 @@ func (c *checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	excluded := query["exclude"]
 	if unknown := slices.IndexFunc(excluded, func(name string) bool { return !slices.Contains(c.names(), name) }); unknown >= 0 {
-		http.Error(w, fmt.Sprintf("exclude: one of %s, got %q", strings.Join(c.names(), ", "), excluded[unknown]), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("exclude: one of %s, got %q", strings.Join(c.names(), ", "), excluded[unknown]),
+			http.StatusBadRequest)
 		return
 	}
 	var text strings.Builder

@@ -1,4 +1,4 @@
-// Package health tells a supervisor over HTTP whether a node is alive, and whether it is ready.
+// Package health reports to a supervisor over HTTP whether a node is alive, and whether it is ready.
 package health
 
 import (
@@ -22,8 +22,8 @@ type Node interface {
 	Commits(ctx context.Context) error
 }
 
-// Health knows whether a node is alive and ready. It is safe for concurrent use. The zero value is not ready for use: see
-// [New].
+// Health knows whether a node is alive and ready. It is safe for concurrent use. The zero value is not ready for use:
+// see [New].
 type Health struct {
 	live, ready *checks
 	node        atomic.Pointer[Node]
@@ -67,8 +67,8 @@ func (h *Health) Live() http.Handler { return h.live }
 // Ready answers 200 if the node can commit and is not about to stop.
 func (h *Health) Ready() http.Handler { return h.ready }
 
-// ofNode returns a check of a node that runs. One that starts or stops has no shards and connections to be checked, or is
-// about to have none.
+// ofNode returns a check of a node that runs. One that starts or stops has no shards and connections to be checked, or
+// is about to have none.
 func (h *Health) ofNode(run func(context.Context, Node) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if n := h.node.Load(); n != nil && !h.stopping.Load() {

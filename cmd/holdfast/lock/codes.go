@@ -45,7 +45,8 @@ func (c *codes) of(err error) error {
 		return exit.Errorf(c.busy.Value, "%s is %s", display.Name(refusal.Lost.Resource), heldBack(refusal.Lost))
 	case errors.Is(err, holdfast.ErrHeld) && refusal.Holder != nil:
 		h := refusal.Holder
-		return exit.Errorf(c.busy.Value, "held: %s by %s, token %d, %s left", display.Name(h.Resource), display.Quote(h.Owner), h.Token, display.Duration(h.Remaining))
+		return exit.Errorf(c.busy.Value, "held: %s by %s, token %d, %s left", display.Name(h.Resource),
+			display.Quote(h.Owner), h.Token, display.Duration(h.Remaining))
 	case errors.Is(err, holdfast.ErrTimeout):
 		return exit.Errorf(c.busy.Value, "timed out: %s did not become free in time", display.Name(refusal.Resource))
 	case isLost(err):

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/program"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -176,26 +177,16 @@ func (u *command) load(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// split returns the resources, and the command after the first "--".
+// split returns the resources, and the words of the command after the first "--".
 func split(cmd *cobra.Command, args []string, shell string) (resources, words []string, err error) {
 	dash := cmd.ArgsLenAtDash()
-	if dash < 0 {
-		dash = len(args)
-	}
-	resources, words = args[:dash], args[dash:]
 	switch {
-	case len(resources) == 0:
-		return nil, nil, exit.Usagef("name the resource, as in: %s orders.42 -- make report", cmd.CommandPath())
-	case shell != "" && dash < len(args):
+	case shell == "" || len(args) == 0 || dash == 0:
+		return program.Split(cmd, args, "resource", "orders.42 -- make report")
+	case dash >= 0 && dash < len(args):
 		return nil, nil, exit.Usagef("--shell and a command after -- exclude each other: choose one to run")
-	case shell != "":
-		return resources, []string{"/bin/sh", "-c", shell}, nil
-	case cmd.ArgsLenAtDash() < 0:
-		return nil, nil, exit.Usagef("put -- before the command, as in: %s orders.42 -- make report", cmd.CommandPath())
-	case len(words) == 0:
-		return nil, nil, exit.Usagef("name the command after --, as in: %s orders.42 -- make report", cmd.CommandPath())
 	}
-	return resources, words, nil
+	return args, []string{"/bin/sh", "-c", shell}, nil
 }
 
 // checkNames refuses a name that no resource can have.
@@ -246,7 +237,7 @@ func (u *command) lasts() (time.Duration, string) {
 // run acquires the locks, runs the command and releases the locks.
 func (u *command) run(cmd *cobra.Command) error {
 	u.report = newReporter(cmd.ErrOrStderr(), u.verbose)
-	defer u.report.close()
+	defer u.report.Close()
 	signals := newSignalQueue(cmd.Context())
 	defer signals.close()
 	nc, err := u.connect(cmd, signals)
@@ -293,7 +284,7 @@ func (u *command) close(client *holdfast.Client) {
 	ctx, cancel := u.releaseContext(nil)
 	defer cancel()
 	if err := client.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		u.report.detail("%s", display.Plain(err))
+		u.report.Detail("%s", display.Plain(err))
 	}
 }
 
@@ -352,7 +343,8 @@ func (u *command) closeWatchdog(w *watchdog, safe bool) {
 		return
 	}
 	if !safe {
-		u.report.print("the watchdog %s is left on: processes of the command may still run without the lock", display.Name(w.path))
+		u.report.Print("the watchdog %s is left on: processes of the command may still run without the lock",
+			display.Name(w.path))
 	}
 	w.close(safe)
 }
@@ -364,9 +356,10 @@ func (u *command) release(held *locks) error {
 	err := held.Release(ctx)
 	switch {
 	case err == nil:
-		u.report.detail("released %s", held.names())
+		u.report.Detail("released %s", held.names())
 	case !isLost(err):
-		u.report.print("cannot release %s: %s; the lease expires within %s", held.names(), display.Plain(err), display.Duration(u.ttl.Duration))
+		u.report.Print("cannot release %s: %s; the lease expires within %s", held.names(), display.Plain(err),
+			display.Duration(u.ttl.Duration))
 	}
 	return err
 }
@@ -377,7 +370,7 @@ func (u *command) outcome(released error) error {
 	case u.supervisor.termination.started():
 		return &exit.Error{Code: u.codes.lost.Value}
 	case isLost(released) && u.onLost.Word == onLostIgnore:
-		u.report.print("the lock was lost while the command ran: %s", display.Plain(released))
+		u.report.Print("the lock was lost while the command ran: %s", display.Plain(released))
 	case isLost(released):
 		return exit.Errorf(u.codes.lost.Value, "the lock was lost while the command ran: %s", display.Plain(released))
 	}

@@ -41,7 +41,7 @@ func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQ
 	}
 	held := &locks{all}
 	for _, l := range held.All() {
-		u.report.detail("acquired %s: token %d%s", display.Name(l.Resource()), l.Token(), slotsOf(l))
+		u.report.Detail("acquired %s: token %d%s", display.Name(l.Resource()), l.Token(), slotsOf(l))
 	}
 	if stop(); waiting.Err() != nil {
 		u.drop(held)
@@ -62,7 +62,8 @@ func (u *command) waits() bool { return !u.bounded || u.wait.Duration > 0 }
 
 // terms returns the terms of the locks, but for the wait.
 func (u *command) terms() []holdfast.AcquireOption {
-	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata), holdfast.Delay(u.holdBack.Delay.Duration)}
+	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner),
+		holdfast.Metadata(u.metadata), holdfast.Delay(u.holdBack.Delay.Duration)}
 	if u.ephemeral {
 		terms = append(terms, holdfast.Ephemeral())
 	}
@@ -78,7 +79,8 @@ func (u *command) terms() []holdfast.AcquireOption {
 // notRun returns the error for a command that was not run.
 func (u *command) notRun(ctx context.Context, err error) error {
 	if i, is := errors.AsType[interruption](context.Cause(ctx)); is {
-		return exit.Errorf(exitSignal+int(i.signal), "%s while waiting for %s; the command was not run", i.signal, u.awaited(err))
+		return exit.Errorf(exitSignal+int(i.signal), "%s while waiting for %s; the command was not run", i.signal,
+			u.awaited(err))
 	}
 	return u.codes.of(err)
 }
@@ -137,9 +139,11 @@ func (l *locks) environ(base []string) []string {
 		environ = append(environ, settings.VariableResource+"="+resources[0], settings.VariableToken+"="+tokens[0])
 	}
 	if slots[0] != "" { // all of them are shared, or none
-		environ = append(environ, settings.VariableSlots+"="+strings.Join(slots, "\n"), settings.VariableSlotTokens+"="+strings.Join(slotTokens, "\n"))
+		environ = append(environ, settings.VariableSlots+"="+strings.Join(slots, "\n"),
+			settings.VariableSlotTokens+"="+strings.Join(slotTokens, "\n"))
 	}
-	return append(environ, settings.VariableResources+"="+strings.Join(resources, "\n"), settings.VariableTokens+"="+strings.Join(tokens, "\n"))
+	return append(environ, settings.VariableResources+"="+strings.Join(resources, "\n"),
+		settings.VariableTokens+"="+strings.Join(tokens, "\n"))
 }
 
 // slotClaims returns the numbers of the lock's permits, "0,3", and the token that all of them show to what the slots

@@ -11,65 +11,31 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 )
 
-// reporter writes messages about the locks to standard error. Its methods never block: a full pipe must not
-// delay the termination of the command. They are safe for concurrent use.
+// reporter writes messages about the locks.
 type reporter struct {
-	w       io.Writer
-	verbose bool
-	lines   chan string
-	done    chan struct{}
+	*display.Reporter
+	// chatty: what the command waits for is reported.
+	chatty bool
 }
-
-// maxBuffered is the number of lines that are buffered for a slow reader. Further lines are discarded.
-const maxBuffered = 64
 
 func newReporter(w io.Writer, verbose bool) *reporter {
-	r := &reporter{w: w, verbose: verbose, lines: make(chan string, maxBuffered), done: make(chan struct{})}
-	go r.write()
-	return r
+	return &reporter{display.NewReporter(w, verbose), verbose || display.SizeOf(w) != (display.Size{})}
 }
 
-func (r *reporter) write() {
-	defer close(r.done)
-	for line := range r.lines {
-		_, _ = fmt.Fprintln(r.w, line) // an error of standard error cannot be reported
-	}
-}
-
-// close returns when all lines have been written. No other method may be called after close.
-func (r *reporter) close() {
-	close(r.lines)
-	<-r.done
-}
-
-// print writes the message with and without --verbose.
-func (r *reporter) print(format string, args ...any) {
-	select {
-	case r.lines <- "holdfast: " + display.Lines(fmt.Sprintf(format, args...)):
-	default:
-	}
-}
-
-// detail writes the message with --verbose only.
-func (r *reporter) detail(format string, args ...any) {
-	if r.verbose {
-		r.print(format, args...)
-	}
-}
-
-// waiting reports what the lock command waits for: the holder, or the end of the hold after a loss. On a terminal it does
-// so without --verbose.
+// waiting reports what the lock command waits for: the holder, or the end of the hold after a loss. On a terminal it
+// does so without --verbose.
 func (r *reporter) waiting(resource string, refusal *holdfast.Error) {
-	if !r.verbose && display.SizeOf(r.w) == (display.Size{}) {
+	if !r.chatty {
 		return
 	}
 	switch {
 	case refusal.Lost != nil:
-		r.print("waiting for %s, %s", display.Name(resource), heldBack(refusal.Lost))
+		r.Print("waiting for %s, %s", display.Name(resource), heldBack(refusal.Lost))
 	case refusal.Holder != nil:
-		r.print("waiting for %s, held by %s, token %d", display.Name(resource), display.Quote(refusal.Holder.Owner), refusal.Holder.Token)
+		r.Print("waiting for %s, held by %s, token %d", display.Name(resource), display.Quote(refusal.Holder.Owner),
+			refusal.Holder.Token)
 	default:
-		r.print("waiting for %s", display.Name(resource))
+		r.Print("waiting for %s", display.Name(resource))
 	}
 }
 
@@ -85,8 +51,9 @@ func heldBack(l *holdfast.Loss) string {
 // jeopardy is the client's callback for renewals that begin to fail, or that succeed again (a nil err).
 func (r *reporter) jeopardy(l *holdfast.Lock, err error) {
 	if err == nil {
-		r.detail("%s is renewed again", display.Name(l.Resource()))
+		r.Detail("%s is renewed again", display.Name(l.Resource()))
 		return
 	}
-	r.detail("cannot renew %s: %s; %s left", display.Name(l.Resource()), display.Plain(err), display.Duration(max(time.Until(l.Deadline()), 0)))
+	r.Detail("cannot renew %s: %s; %s left", display.Name(l.Resource()), display.Plain(err),
+		display.Duration(max(time.Until(l.Deadline()), 0)))
 }

@@ -83,17 +83,17 @@ func (v *supervisor) check() time.Duration {
 	s, again := v.termination.due(time.Now(), first.Deadline(), gone)
 	switch s {
 	case syscall.SIGTERM:
-		v.report.print("%s; the command gets SIGTERM, and SIGKILL in %s", v.reason(), display.Duration(again))
+		v.report.Print("%s; the command gets SIGTERM, and SIGKILL in %s", v.reason(), display.Duration(again))
 		v.child.terminate()
 	case syscall.SIGKILL:
 		v.child.kill()
-		v.report.print("%s; the command was killed", v.reason())
+		v.report.Print("%s; the command was killed", v.reason())
 	}
 	return v.dog.next(again, v.ttl)
 }
 
-// isSafe reports whether the watchdog may be turned off behind the command: the locks were held to its end, or no process
-// of it is left.
+// isSafe reports whether the watchdog may be turned off behind the command: the locks were held to its end, or no
+// process of it is left.
 func (v *supervisor) isSafe() bool {
 	return !v.termination.started() && v.locks.Valid() || !v.child.anyLeft()
 }
@@ -214,7 +214,8 @@ func (v *supervisor) endDescendants() {
 		return true
 	})
 	if left := v.child.descendants.remaining(); len(left) > 0 {
-		v.report.print("%d descendants of the command could not be killed; the first has process id %d", len(left), left[0].pid)
+		v.report.Print("%d descendants of the command could not be killed; the first has process id %d", len(left),
+			left[0].pid)
 	}
 }
 

@@ -71,7 +71,7 @@ func (w *watchdog) renewed(deadline time.Time, r *reporter) {
 	w.until = deadline
 	_, err := unix.Write(w.fd, []byte(feed))
 	if err != nil && !w.failed {
-		r.print("cannot feed the watchdog %s: %v", display.Name(w.path), err)
+		r.Print("cannot feed the watchdog %s: %v", display.Name(w.path), err)
 	}
 	w.failed = err != nil
 }

@@ -43,7 +43,7 @@ func TestWatchdogIsFedForRenewalsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newReporter(io.Discard, false)
-	defer r.close()
+	defer r.Close()
 	w.timeout = 30 * time.Minute
 	end := time.Now().Add(time.Hour)
 	for _, deadline := range []time.Time{

@@ -1,5 +1,5 @@
-// Package metrics shows what a node counts and measures to Prometheus. No label has the name of a resource or of an owner,
-// because there are as many of these as clients choose.
+// Package metrics shows what a node counts and measures to Prometheus. No label has the name of a resource or of an
+// owner, because there are as many of these as clients choose.
 package metrics
 
 import (

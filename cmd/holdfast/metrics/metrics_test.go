@@ -129,8 +129,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// What a node stores on is shown, and when certificates end. A node with an external NATS has no storage, and one without
-// certificates has one that never ends.
+// What a node stores on is shown, and when certificates end. A node with an external NATS has no storage, and one
+// without certificates has one that never ends.
 func TestStorage(t *testing.T) {
 	end := time.Unix(2_000_000_000, 0)
 	for name, test := range map[string]struct {

@@ -106,8 +106,8 @@ func (c *nodeCollector) Collect(to chan<- prometheus.Metric) {
 	s.shards((*source).Shards(), (*source).Census(ctx))
 }
 
-// collectStorage shows what the node stores on, nil: NATS is elsewhere; and when certificates end. Without TLS there is one
-// that never ends, so that an alert has a value.
+// collectStorage shows what the node stores on, nil: NATS is elsewhere; and when certificates end. Without TLS there is
+// one that never ends, so that an alert has a value.
 func (c *nodeCollector) collectStorage(to sink, s *node.Storage) {
 	ends := map[string]time.Time{}
 	if s != nil {

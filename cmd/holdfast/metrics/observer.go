@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Observer counts and measures what a node tells of its work. It implements node.Observer.
+// Observer counts and measures what a node reports of its work. It implements node.Observer.
 type Observer struct {
 	requests                map[messages.Operation]prometheus.Observer
 	requestSeconds          *prometheus.HistogramVec
@@ -49,15 +49,18 @@ func newObserver(r *prometheus.Registry) *Observer {
 		commits: with.NewHistogram(histogram("commit_duration_seconds",
 			"The time in which JetStream confirmed a commit.", short)),
 		changes: with.NewHistogram(histogram("commit_changes",
-			"The changes in a commit; those without changes prove ownership.", []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000})),
+			"The changes in a commit; those without changes prove ownership.", []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500,
+				1000, 2000, 5000})),
 		openings: with.NewHistogram(histogram("shard_open_seconds",
 			"The time from the beginning of the attempt that has opened a shard until it was open.", short)),
 		compactions: with.NewHistogram(histogram("compaction_seconds",
 			"The time that a compaction took.", short)),
-		committed: with.NewCounterVec(counter("commits_total", "The commits that JetStream has confirmed to this node."), []string{"shard"}),
+		committed: with.NewCounterVec(counter("commits_total", "The commits that JetStream has confirmed to this node."),
+			[]string{"shard"}),
 		conflicts: with.NewCounterVec(counter("commit_conflicts_total",
 			"The appends that were refused because another node had taken the shard."), []string{"shard"}),
-		endings: with.NewCounterVec(counter("lease_ended_total", "The persistent leases that have ended."), []string{"reason"}),
+		endings: with.NewCounterVec(counter("lease_ended_total", "The persistent leases that have ended."),
+			[]string{"reason"}),
 		takeovers: with.NewCounterVec(counter("takeovers_total",
 			"The shards that this node has opened: new ones, those that it had before (restarted), those that another node has let go (handed_over) and those of nodes that failed or were not heard (moved)."), []string{"reason"}),
 		returned: with.NewCounter(counter("grants_returned_total", "The grants that reached no client and were taken back.")),

@@ -61,6 +61,7 @@ func (p *Page) breakOf(r *http.Request, from cli.Resource, token, reason string)
 	err := d.of(r.Context(), from.Tenant, func(c *holdfast.Client) error {
 		return c.Break(r.Context(), from.Name, messages.Token(of), reason)
 	})
-	p.cfg.Log.Info("a lease was to be broken on the page", "resource", from.Name, "tenant", from.Tenant, "token", uint64(of), "reason", reason, "remote", r.RemoteAddr, "error", err)
+	p.cfg.Log.Info("a lease was to be broken on the page", "resource", from.Name, "tenant", from.Tenant, "token",
+		uint64(of), "reason", reason, "remote", r.RemoteAddr, "error", err)
 	return err
 }

@@ -9,14 +9,12 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 )
 
-// cluster is the view of the nodes, of their shards, and of what this node does.
+// cluster is the view of the nodes and of their shards.
 type cluster struct {
-	here  string
-	trend *trend
+	here string
 
 	Nodes []node
 	Rows  []shardRow
-	Plots []plot
 }
 
 // node is a node as the view shows it.
@@ -42,7 +40,7 @@ type shardRow struct {
 const censusTimeout = 2 * time.Second
 
 func openCluster(p *Page, _ url.Values) (view, error) {
-	return &cluster{here: p.cfg.Name, trend: p.trend}, nil
+	return &cluster{here: p.cfg.Name}, nil
 }
 
 func (c *cluster) load(ctx context.Context, d *deployment) error {
@@ -69,7 +67,6 @@ func (c *cluster) load(ctx context.Context, d *deployment) error {
 			c.Rows[shard].take(x)
 		}
 	}
-	c.Plots = c.trend.plots()
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -21,7 +22,7 @@ const (
 	opList = "list"
 )
 
-// deployment asks the deployment and this node.
+// deployment is what the views read: the deployment and this node.
 type deployment struct {
 	nc     *nats.Conn
 	prefix messages.Prefix
@@ -45,8 +46,8 @@ func (d *deployment) newClient(opts ...holdfast.Option) (*holdfast.Client, error
 	return holdfast.New(d.nc, append(opts, holdfast.Prefix(string(d.prefix)), holdfast.Timeout(answerTimeout))...)
 }
 
-// of calls use with a client for the locks of a tenant; empty: for those of none. A client of a tenant costs a subscription
-// and a request, and is closed again, because the tenants that are looked at have no bound.
+// of calls use with a client for the locks of a tenant; empty: for those of none. A client of a tenant costs a
+// subscription and a request, and is closed again, because the tenants that are looked at have no bound.
 func (d *deployment) of(ctx context.Context, tenant string, use func(*holdfast.Client) error) error {
 	if tenant == "" {
 		return use(d.client)
@@ -71,7 +72,8 @@ func (d *deployment) close(ctx context.Context) error {
 // list returns one page of a listing. The Go client returns leases without the cursor that the next page needs.
 func (d *deployment) list(ctx context.Context, r *messages.ListRequest) (*messages.ListReply, error) {
 	page := &messages.ListReply{}
-	x := d.sender.Exchange(request.Request{Op: opList, Subject: d.prefix.List(), Message: func() proto.Message { return r }})
+	x := d.sender.Exchange(request.Request{Op: opList, Subject: d.prefix.List(),
+		Message: func() proto.Message { return r }})
 	defer x.Finish()
 	a, err := x.Within(ctx, answerTimeout)
 	if err == nil {
@@ -84,26 +86,20 @@ func (d *deployment) list(ctx context.Context, r *messages.ListRequest) (*messag
 }
 
 const (
-	// scanPage is how many leases a scan asks for at a time, and scanPages how many pages it looks at.
-	scanPage, scanPages = messages.MaxListLimit, 5
-	// scanned is the text for scanPage * scanPages.
-	scanned = "5 000"
+	// maxScanned is how many leases a scan reads, and scanned the text for it.
+	maxScanned, scanned = 5000, "5 000"
 )
 
-// scan passes pages of a listing to take, until take returns false. more tells that leases are left which it did not
-// look at.
+// scan passes pages of a listing to take, until take returns false. It returns whether more leases are left.
 func (d *deployment) scan(ctx context.Context, r *messages.ListRequest, take func(*messages.ListReply) bool) (more bool, err error) {
-	r.Limit = scanPage
-	for range scanPages {
-		page, err := d.list(ctx, r)
+	for page, err := range ask.Pages(r, maxScanned, func(r *messages.ListRequest) (*messages.ListReply, error) { return d.list(ctx, r) }) {
 		if err != nil {
 			return false, err
 		}
 		more = page.GetNext() != ""
-		if !take(page) || !more {
-			return more, nil
+		if !take(page) {
+			break
 		}
-		r.After = page.GetNext()
 	}
 	return more, nil
 }

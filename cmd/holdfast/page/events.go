@@ -73,8 +73,8 @@ type batch struct {
 	At  time.Time
 }
 
-// follow sends the changes behind the position in batches. If more come than a batch takes, it leaves the watch for a while,
-// says so, and goes on with what is new then. So a view costs as much at a million changes as at fifty.
+// follow sends the changes behind the position in batches. If more come than a batch takes, it leaves the watch for a
+// while, says so, and goes on with what is new then. So a view costs as much at a million changes as at fifty.
 func (e *events) follow(ctx context.Context, d *deployment, k *kind, f *feed) error {
 	tick := time.NewTicker(batchEvery)
 	defer tick.Stop()

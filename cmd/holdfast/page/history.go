@@ -12,19 +12,21 @@ import (
 )
 
 const (
-	// mostRows is how many changes a view shows, the newest ones.
-	mostRows = 100
+	// maxRows is how many changes a view shows, the newest ones.
+	maxRows = 100
 	// enoughRows is how many changes are enough not to look further back.
 	enoughRows = 20
 	// readTime bounds how long journals are read for a view, and readChanges how many changes of the selection.
 	readTime, readChanges = time.Second, 5000
 )
 
-// windows are how far back journals are read, one after the other, until there are enough changes. 0: to their beginning.
+// windows are how far back journals are read, one after the other, until there are enough changes. 0: to their
+// beginning.
 var windows = []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour, 0}
 
-// told are the kinds of changes that are shown: all but renewals, which are the most by far.
-var told = holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased, holdfast.EventExpired, holdfast.EventBroken,
+// shownKinds are the kinds of changes that are shown: all but renewals, which are the most by far.
+var shownKinds = holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased, holdfast.EventExpired,
+	holdfast.EventBroken,
 	holdfast.EventConfirmed, holdfast.EventUpdated)
 
 // change is a change of a lock, as views show it.
@@ -86,8 +88,8 @@ func (s selection) recent(ctx context.Context, c *holdfast.Client) (history, err
 		}
 		h.Reach, h.whole = reach(window), true
 		slices.SortStableFunc(rows, func(a, b change) int { return b.At.Compare(a.At) })
-		if len(rows) > mostRows {
-			rows, h.Reach = rows[:mostRows], fmt.Sprintf("The newest %d changes are shown, without renewals.", mostRows)
+		if len(rows) > maxRows {
+			rows, h.Reach = rows[:maxRows], fmt.Sprintf("The newest %d changes are shown, without renewals.", maxRows)
 		}
 		if h.Rows = rows; len(rows) >= enoughRows || !begins.IsZero() {
 			break
@@ -119,7 +121,8 @@ func reach(window time.Duration) string {
 // errTooMany says that a window has more changes than are read for a view.
 var errTooMany = errors.New("too many changes")
 
-// since returns the changes of a window, oldest first, with an error those that it has read before. begins is when the journal begins, if that is within the window.
+// since returns the changes of a window, oldest first, with an error those that it has read before. begins is when the
+// journal begins, if that is within the window.
 func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Duration) (rows []change, begins time.Time, err error) {
 	from := time.Time{}
 	if window > 0 {
@@ -137,7 +140,7 @@ func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Du
 }
 
 func (s selection) read(ctx context.Context, c *holdfast.Client, start holdfast.WatchOption) (rows []change, err error) {
-	for e, err := range s.watch(ctx, c, start, told, holdfast.UntilNow()) {
+	for e, err := range s.watch(ctx, c, start, shownKinds, holdfast.UntilNow()) {
 		if err != nil {
 			return rows, err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/blindtest"
 )
 
-// A request of any query, form and headers is answered with what the status says: with a page into which the request writes
-// no element, or with a refusal. A view that can be opened can be opened again from the address that it shows.
+// A request of any query, form and headers is answered with what the status says: with a page into which the request
+// writes no element, or with a refusal. A view that can be opened can be opened again from the address that it shows.
 func FuzzRequest(f *testing.F) {
 	target := blindtest.New(f)
 	for _, seed := range []string{

@@ -17,7 +17,8 @@ type lease struct {
 	Session                              string
 	Ephemeral                            bool
 	Metadata                             map[string]string
-	// Lost: the lease is lost and holds its resource back. What is left is that of the hold then; 0: until it is confirmed.
+	// Lost: the lease is lost and holds its resource back. What is left is that of the hold then; 0: until it is
+	// confirmed.
 	Lost bool
 	// Age is since when it was acquired, by the clocks of two machines.
 	Age, Left, TTL time.Duration
@@ -33,7 +34,8 @@ func newLease(m *messages.Lease, lost bool) lease {
 
 func leaseOf(l holdfast.Lease) lease {
 	return lease{
-		Resource: l.Resource, Tenant: l.Tenant, Owner: l.Owner, Kind: cli.Kind(l.Limit, len(l.Slots)), Slots: cli.Slots(l.Slots), Token: uint64(l.Token),
+		Resource: l.Resource, Tenant: l.Tenant, Owner: l.Owner, Kind: cli.Kind(l.Limit,
+			len(l.Slots)), Slots: cli.Slots(l.Slots), Token: uint64(l.Token),
 		Session: l.Session, Ephemeral: l.Ephemeral, Metadata: l.Metadata,
 		Age: max(time.Since(l.AcquiredAt), 0), Left: l.Remaining, TTL: l.TTL,
 	}

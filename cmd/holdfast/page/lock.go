@@ -101,8 +101,8 @@ func (l *lock) take(s *holdfast.State) {
 	}
 }
 
-// broken says what became of the lease with the token that was to be broken; empty: the text is no token. A link can have
-// any, so only the history tells.
+// broken says what became of the lease with the token that was to be broken; empty: the text is no token. A link can
+// have any, so the history decides.
 func (l *lock) broken(token string) string {
 	var of cli.Token
 	if of.Set(token) != nil || of == 0 {

@@ -132,8 +132,8 @@ func (l *locks) next(after string) {
 	}
 }
 
-// add adds the leases until there are enough, and all of the last resource. It returns the cursor behind that resource, empty
-// if all fit.
+// add adds the leases until there are enough, and all of the last resource. It returns the cursor behind that resource,
+// empty if all fit.
 func (l *locks) add(page *messages.ListReply) (last string) {
 	queues := make(map[cli.Resource]int)
 	for _, q := range page.GetQueues() {

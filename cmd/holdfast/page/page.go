@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/metrics"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -32,8 +30,6 @@ type Config struct {
 	Name string
 	// Actions permits changes: an operator may break a lease.
 	Actions bool
-	// Totals returns what the node has counted since its start.
-	Totals func() metrics.Totals
 	// Log receives the changes that were made on the page.
 	Log *slog.Logger
 }
@@ -42,22 +38,20 @@ type Config struct {
 type Page struct {
 	cfg     Config
 	running atomic.Pointer[deployment] // nil until the node runs
-	trend   *trend
 	// views has a place for each view that is being read, and streams one for each event stream that is open.
 	views, streams chan struct{}
-	// life ends with [Page.Close], and background is what runs until then.
-	life       context.Context
-	end        context.CancelFunc
-	background sync.WaitGroup
+	// life ends with [Page.Close].
+	life context.Context
+	end  context.CancelFunc
 }
 
-// maxViews and maxStreams are how many views and event streams are served at a time. They leave connections for scrapes and
-// checks.
+// maxViews and maxStreams are how many views and event streams are served at a time. They leave connections for scrapes
+// and checks.
 const maxViews, maxStreams = 8, 32
 
 // New returns the page of a node that is being started.
 func New(cfg Config) *Page {
-	p := &Page{cfg: cfg, trend: newTrend(cfg.Totals), views: make(chan struct{}, maxViews), streams: make(chan struct{}, maxStreams)}
+	p := &Page{cfg: cfg, views: make(chan struct{}, maxViews), streams: make(chan struct{}, maxStreams)}
 	p.life, p.end = context.WithCancel(context.Background())
 	return p
 }
@@ -69,14 +63,12 @@ func (p *Page) Started(nc *nats.Conn, n Node) error {
 		return fmt.Errorf("the page cannot receive answers: %w", err)
 	}
 	p.running.Store(d)
-	p.background.Go(func() { p.trend.run(p.life) })
 	return nil
 }
 
-// Close ends the event streams, and waits for what runs in the background. The connection may be closed already.
+// Close ends the event streams. The connection may be closed already.
 func (p *Page) Close(ctx context.Context) error {
 	p.end()
-	p.background.Wait()
 	if d := p.running.Load(); d != nil {
 		return d.close(ctx)
 	}

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/metrics"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/page"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
@@ -44,7 +43,6 @@ type site struct {
 func unstarted(t *testing.T, cfg page.Config, timeout time.Duration) *site {
 	t.Helper()
 	cfg.Prefix, cfg.Name, cfg.Log = messages.DefaultPrefix, "n1", slog.New(slog.NewTextHandler(t.Output(), nil))
-	cfg.Totals = func() metrics.Totals { return metrics.Totals{} }
 	s := &site{T: t, page: page.New(cfg)}
 	mux := http.NewServeMux()
 	s.page.Register(mux)
@@ -266,7 +264,7 @@ func TestViews(t *testing.T) {
 	s.eventually("/lock?name=orders.1", "<title>orders.1 – Lock – Holdfast</title>", "The lock is held.", "host = blade", "acquired", "All changes that the journal retains")
 	s.want("/lock?name=unknown", 200, "The lock is free.", "The last token is 0.")
 	s.want("/sessions", 200, "No lease of this selection is in a session.")
-	s.want("/cluster", 200, "1 node runs.", "<td>stand</td><td>open</td>", `<svg viewBox=`)
+	s.want("/cluster", 200, "1 node runs.", "<td>stand</td><td>open</td>")
 	s.eventually("/events", "2 changes are shown.", "orders.1", "pool")
 	s.want("/static/page.js", 200, "EventSource")
 	s.want("/static/page.css", 200, "prefers-color-scheme")

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// mostSessions is how many sessions the view shows.
-	mostSessions = 200
+	// maxSessions is how many sessions the view shows.
+	maxSessions = 200
 	// namesPerSession is how many names of resources it shows of each.
 	namesPerSession = 3
 )
@@ -62,19 +62,20 @@ func (s *sessions) load(ctx context.Context, d *deployment) error {
 		return err
 	}
 	s.Rows = slices.SortedFunc(maps.Values(all), func(a, b *session) int {
-		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label), strings.Compare(a.Tenant, b.Tenant))
+		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label),
+			strings.Compare(a.Tenant, b.Tenant))
 	})
 	if s.Note = ""; more {
 		s.Note = "Only the first " + scanned + " leases of the selection were looked at. "
 	}
-	if len(s.Rows) > mostSessions {
-		s.Note += fmt.Sprintf("%d more sessions are not shown.", len(s.Rows)-mostSessions)
-		s.Rows = s.Rows[:mostSessions]
+	if len(s.Rows) > maxSessions {
+		s.Note += fmt.Sprintf("%d more sessions are not shown.", len(s.Rows)-maxSessions)
+		s.Rows = s.Rows[:maxSessions]
 	}
 	return nil
 }
 
-// sessionKey tells sessions apart: those of two tenants may have one label.
+// sessionKey identifies a session: those of two tenants may have one label.
 type sessionKey struct{ tenant, label string }
 
 // group adds the lease to its session, if it is in one.

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// refresh is the least time between two readings of a view, and longestRefresh the most.
+	// refresh is the minimum time between two readings of a view, and longestRefresh the maximum.
 	refresh, longestRefresh = 2 * time.Second, 30 * time.Second
 	// idleShare is how many times as long as a reading took a stream waits for the next: reading takes at most a
 	// twentieth of its time.
@@ -50,7 +50,7 @@ func (p *Page) stream(k *kind) http.Handler {
 		defer context.AfterFunc(p.life, cancel)()
 		f, err := openFeed(w)
 		if err == nil {
-			_ = serveFeed(ctx, d, k, v, f) // the client is gone, or the node stops: there is no one to tell
+			_ = serveFeed(ctx, d, k, v, f) // the client is gone, or the node stops
 		}
 	})
 }
@@ -77,11 +77,11 @@ func serveFeed(ctx context.Context, d *deployment, k *kind, v view, f *feed) err
 }
 
 // pauseAfter returns how long to wait after a reading that took so long.
-func pauseAfter(took, least time.Duration) time.Duration {
-	return min(max(least, idleShare*took), longestRefresh)
+func pauseAfter(took, shortest time.Duration) time.Duration {
+	return min(max(shortest, idleShare*took), longestRefresh)
 }
 
-// sendView reads the view and sends it. That the deployment does not answer is sent, too.
+// sendView reads the view and sends it. If the deployment does not answer, that is sent.
 func sendView(ctx context.Context, d *deployment, k *kind, v view, f *feed) error {
 	reading, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()

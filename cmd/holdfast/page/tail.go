@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
-// arrival is what a watch tells.
+// arrival is an event of a watch, or its error.
 type arrival struct {
 	event holdfast.Event
 	err   error
@@ -44,7 +44,7 @@ func (t *tail) watch(ctx context.Context) <-chan arrival {
 	arrivals, from := make(chan arrival), t.at
 	t.arrivals = arrivals
 	t.watching.Go(func() {
-		for e, err := range t.selection.watch(ctx, t.client, holdfast.From(from), told, holdfast.Bookmarks(batchEvery)) {
+		for e, err := range t.selection.watch(ctx, t.client, holdfast.From(from), shownKinds, holdfast.Bookmarks(batchEvery)) {
 			select {
 			case arrivals <- arrival{e, err}:
 			case <-ctx.Done():
@@ -70,7 +70,7 @@ func (t *tail) rest() {
 	t.until = time.Now().Add(pauseAfter(t.took, batchEvery))
 }
 
-// check returns why the journals cannot be read at present, of which a watch that stands does not tell. A watch that has
+// check returns why the journals cannot be read at present, which a watch under way does not report. A watch that has
 // failed must stand again.
 func (t *tail) check(ctx context.Context) error {
 	if t.failure == nil || t.took > 0 {

@@ -67,7 +67,8 @@ func init() {
 		"duration": duration, "stamp": stamp, "lockURL": lockURL,
 	}
 	for _, k := range kinds {
-		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html", "templates/"+k.name+".html"))
+		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html",
+			"templates/"+k.name+".html"))
 	}
 }
 
@@ -98,7 +99,7 @@ type frame struct {
 	Typed url.Values
 	// Loaded: there is something to show of the view.
 	Loaded bool
-	// Done and Problem tell of an action and of an error; both may be empty.
+	// Done is about an action, and Problem about an error; both may be empty.
 	Done, Problem string
 	// View is the view, or a batch of one; nil if the input has none.
 	View summarized
@@ -130,8 +131,8 @@ func (p *Page) show(k *kind) http.Handler {
 	})
 }
 
-// write answers with a view. An earlier failure is shown above it. A view that cannot be read is shown without what it would
-// have: its form is there, and its event stream has it read again.
+// write answers with a view. An earlier failure is shown above it. A view that cannot be read is shown without what it
+// would have: its form is there, and its event stream has it read again.
 func (p *Page) write(w http.ResponseWriter, r *http.Request, k *kind, query url.Values, code int, failure error) {
 	f := p.frame(k)
 	v, err := k.open(p, query)

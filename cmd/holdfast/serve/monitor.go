@@ -56,7 +56,7 @@ func (m *monitoring) start(cfg *server.Config, again *reload) (*monitor, error) 
 	if mode := m.pageMode(listen); mode != pageOff {
 		running.page = page.New(page.Config{
 			Prefix: cfg.Prefix, Name: cfg.Name, Actions: mode == pageActions,
-			Totals: running.metrics.Totals, Log: cfg.Log,
+			Log: cfg.Log,
 		})
 		running.page.Register(mux)
 	}

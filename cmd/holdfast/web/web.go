@@ -24,9 +24,9 @@ const (
 	// maxHeaderBytes bounds the header of a request.
 	maxHeaderBytes = 16 << 10
 	// headerTimeout, requestTimeout and answerTimeout bound how long a client may take to send the header and all of a
-	// request, and the server and the client together for the answer. idleTimeout is how long a connection is kept without
-	// a request: short, so that connections which are only kept do not take the place of a check for long. The probes of
-	// packaging/chart wait for 3 s.
+	// request, and the server and the client together for the answer. idleTimeout is how long a connection is kept
+	// without a request: short, so that connections which are only kept do not take the place of a check for long. The
+	// probes of packaging/chart wait for 3 s.
 	headerTimeout, requestTimeout = 2 * time.Second, 2 * time.Second
 	answerTimeout, idleTimeout    = 30 * time.Second, 5 * time.Second
 )
@@ -147,7 +147,8 @@ func (s *Server) tls() (*tls.Config, error) {
 	}, s.Reload()
 }
 
-// Reload reads the certificate again, for connections from then on. [ErrConfig]: it cannot be used, and the one before stays.
+// Reload reads the certificate again, for connections from then on. [ErrConfig]: it cannot be used, and the one before
+// stays.
 func (s *Server) Reload() error {
 	if s.cfg.Cert == "" {
 		return nil
@@ -190,8 +191,8 @@ func cause(err error) error {
 // URL returns where the server listens, without a path.
 func (s *Server) URL() string { return s.url }
 
-// Close answers the requests under way and stops the server. When ctx ends before, it closes the connections that are left,
-// which is no error: a client can keep a connection open for as long as it likes.
+// Close answers the requests under way and stops the server. When ctx ends before, it closes the connections that are
+// left, which is no error: a client can keep a connection open for as long as it likes.
 func (s *Server) Close(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if ctx.Err() != nil {

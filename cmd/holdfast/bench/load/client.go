@@ -50,7 +50,8 @@ func (c *Client) Acquire(ctx context.Context, key string, wait time.Duration) (t
 // Extend restarts the lease with the token.
 func (c *Client) Extend(ctx context.Context, key string, token uint64) error {
 	_, err := c.ask(ctx, messages.OpExtend, key,
-		&messages.ExtendRequest{Owner: c.owner, Token: token, TtlMs: uint32(c.ttl.Milliseconds())}, 0, messages.Status_EXTENDED)
+		&messages.ExtendRequest{Owner: c.owner, Token: token, TtlMs: uint32(c.ttl.Milliseconds())}, 0,
+		messages.Status_EXTENDED)
 	return err
 }
 

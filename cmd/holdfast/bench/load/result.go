@@ -26,7 +26,7 @@ func (r *Result) Rate(op messages.Operation) float64 {
 	return float64(r.Latencies[op].Count()) / r.Elapsed.Seconds()
 }
 
-// The range of latencies that are told apart, and with how many digits. Others count as the nearest of the range.
+// The range of latencies, and their significant digits. Others count as the nearest of the range.
 const (
 	shortest = time.Microsecond
 	longest  = time.Hour

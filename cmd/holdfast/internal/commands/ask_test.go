@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// fakeNode stands at the front door and answers as a test wants.
+// fakeNode answers requests as a test wants.
 type fakeNode struct {
 	url     string
 	nc      *nats.Conn
@@ -81,8 +81,8 @@ func withNode(t *testing.T, answer func(n int) *messages.Reply) *fakeNode {
 	return f
 }
 
-// withEarlierVersion starts a node of an earlier version of the contract. It has these features, serves these subjects, and does
-// not know a field of any request.
+// withEarlierVersion starts a node of an earlier version of the contract. It has these features, serves these subjects,
+// and does not know a field of any request.
 func withEarlierVersion(t *testing.T, features []string, subjects ...string) *fakeNode {
 	t.Helper()
 	f := withNATS(t)

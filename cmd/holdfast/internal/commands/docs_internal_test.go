@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/locks"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/serve"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -136,13 +137,13 @@ func TestCommandsOfThePages(t *testing.T) {
 
 // Each status has one exit code, which is that of the page and of help.
 func TestExitCodesOfThePage(t *testing.T) {
-	for _, text := range []string{pageOf(t, "cli.md"), exitTopic} {
+	for _, text := range []string{pageOf(t, "cli.md"), exitCodesTopic} {
 		for _, s := range messages.Status_name {
 			status := messages.Status(messages.Status_value[s])
 			if status == messages.Status_STATUS_UNSPECIFIED || status == messages.Status_UPDATED {
 				continue
 			}
-			code := exitOf(messages.OpAcquire, status)
+			code := locks.ExitCode(messages.OpAcquire, status)
 			if status == messages.Status_RELEASED || code == exit.Done || status == messages.Status_EXPIRED {
 				continue // it depends on the command, as the page says
 			}

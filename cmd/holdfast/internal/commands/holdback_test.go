@@ -58,16 +58,23 @@ func TestHeldBackBesideHolders(t *testing.T) {
 func TestDeploymentWithoutDelay(t *testing.T) {
 	t.Parallel()
 	f := withEarlierVersion(t, []string{messages.FeatureSharing}, "holdfast.info", "holdfast.acquire.>", "holdfast.list", "holdfast.shard.>")
-	for _, args := range [][]string{
-		{"acquire", "a", "--confirm"}, {"acquire", "a", "--delay", "1s"}, {"ls", "--held-back"}, {"confirm", "a", "--token", "1"},
-		{"fence-agent", "a"},
+	for _, test := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"acquire", "a", "--confirm"}, 2, "payload: an unknown field"},
+		{[]string{"acquire", "a", "--delay", "1s"}, 2, "payload: an unknown field"},
+		{[]string{"ls", "--held-back"}, 2, "payload: an unknown field"},
+		{[]string{"confirm", "a", "--token", "1"}, 5, "holdfast.confirm.a has no subscriber"},
+		{[]string{"fence-agent", "a"}, 2, `lacks the feature "delay": upgrade its nodes for resources that are held back after a loss`},
 	} {
-		args = append(args, "--timeout", "500ms", "--server", f.url)
+		args := append(test.args, "--timeout", "500ms", "--server", f.url)
 		if args[0] == "fence-agent" {
 			args = append(args, "--", "true")
 		}
 		r := f.runAsGiven(t.Context(), args...)
-		r.want(t, 2, `lacks the feature "delay": upgrade its nodes for resources that are held back after a loss`)
+		r.want(t, test.code, test.says)
 		if strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
 			t.Errorf("%q: %+v", args, r)
 		}

@@ -20,8 +20,8 @@ type Program struct {
 	Stdout, Stderr io.Writer
 	// Name is the command's; empty: holdfast.
 	Name string
-	// Trace lets a node that is about to start export its traces, and returns what ends that; nil: nodes export none. An error
-	// is one of the settings, and ends the start.
+	// Trace lets a node that is about to start export its traces, and returns what ends that; nil: nodes export none.
+	// An error is one of the settings, and ends the start.
 	Trace func(ctx context.Context, cfg *server.Config) (stop func(context.Context) error, err error)
 }
 

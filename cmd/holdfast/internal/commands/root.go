@@ -10,8 +10,12 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/agent"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/demo"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/changes"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/locks"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/operate"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/lock"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/serve"
@@ -56,16 +60,34 @@ holder whose lease has ended.`,
 		&cobra.Group{ID: groupTopics, Title: "Help topics:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
-	addCommands(root, groupLocks, lock.New(), lock.NewElect(), newLeader(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
-	addCommands(root, groupServer, serve.New(p.serve()), newMembers(), newDoctor(), access.New(), newBackup(), newRestore())
-	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion(), newManual(p))
+	root.SetCompletionCommandGroupID(groupOther)
+	addCommands(root, groupLocks, locks.Commands()...)
+	addCommands(root, groupLocks, changes.Commands()...)
+	addCommands(root, groupLocks, lock.New(), lock.NewElect(), agent.New())
+	addCommands(root, groupServer, operate.Commands(programVersion())...)
+	addCommands(root, groupServer, serve.New(p.serve()), access.New())
+	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newManual(p))
 	addCommands(root, groupTopics,
-		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitTopic},
-		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file", Long: configurationTopic},
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesTopic},
+		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file",
+			Long: configurationTopic},
 		connect.NewTopic(),
 	)
 	addCommands(root, groupTopics, serve.Topics()...)
+	addCompletion(root)
 	return root
+}
+
+// addCompletion adds the completion command of cobra, except that no shell and an unknown shell are errors.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE = cli.KnownCommand, func(cmd *cobra.Command, _ []string) error {
+				return exit.Usagef("name the shell, as in: %s bash", cmd.CommandPath())
+			}
+		}
+	}
 }
 
 func addCommands(root *cobra.Command, group string, commands ...*cobra.Command) {

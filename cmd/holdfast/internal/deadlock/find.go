@@ -12,9 +12,9 @@ import (
 // Look returns the present answer to a get with waiters.
 type Look func(tenant, resource string) (*messages.Reply, error)
 
-// Find returns the cycles that existed at one moment, of resources from a listing. The pages of a listing are of different
-// moments, so a cycle in them is only a suspicion. look is called for the resources of suspected cycles only, and its error
-// ends the search. The owners of one tenant have nothing to do with those of another.
+// Find returns the cycles that existed at one moment, of resources from a listing. The pages of a listing are of
+// different moments, so a cycle in them is only a suspicion. look is called for the resources of suspected cycles only,
+// and its error ends the search. The owners of one tenant have nothing to do with those of another.
 func Find(listed []Contended, look Look) (found []Cycle, err error) {
 	tenants := make(map[string][]Contended)
 	for _, c := range listed {

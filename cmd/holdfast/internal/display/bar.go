@@ -8,8 +8,8 @@ import (
 // ClearLine is the control sequence that clears the rest of the line.
 const ClearLine = "\x1b[K"
 
-// Bar returns a progress bar with a text behind it: one line, at most as wide as the terminal's columns. share is how much
-// is done, from 0 to 1.
+// Bar returns a progress bar with a text behind it: one line, at most as wide as the terminal's columns. share is how
+// much is done, from 0 to 1.
 func Bar(share float64, text string, columns int) string {
 	share = min(share, 1)
 	line := fmt.Sprintf(" %3.0f%%  %s", 100*share, text)

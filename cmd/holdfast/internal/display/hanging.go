@@ -2,8 +2,8 @@ package display
 
 import "strings"
 
-// Hanging returns a text behind a head, in lines of at most columns cells that begin below the text; 0: one line. A word that
-// is longer than a line is not divided.
+// Hanging returns a text behind a head, in lines of at most columns cells that begin below the text; 0: one line. A
+// word that is longer than a line is not divided.
 func Hanging(head, text string, columns int) string {
 	margin := Width(head)
 	var b strings.Builder

@@ -65,8 +65,8 @@ func (t Table) widths(columns int) []int {
 	if columns <= 0 || total <= columns {
 		return widths
 	}
-	const least = 8 // a line that is too long is better than a shorter name
-	share := max(columns-(total-widths[0]-widths[1]), 2*least)
+	const minName = 8 // a line that is too long is better than a shorter name
+	share := max(columns-(total-widths[0]-widths[1]), 2*minName)
 	half := share / 2
 	switch {
 	case widths[1] <= half:

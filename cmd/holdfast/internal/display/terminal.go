@@ -16,11 +16,3 @@ func SizeOf(w io.Writer) Size {
 	}
 	return terminalSize(file)
 }
-
-// Control sequences of xterm, which other terminals share.
-const (
-	EnterScreen = "\x1b[?1049h\x1b[?25l" // the alternate screen, without a cursor
-	LeaveScreen = "\x1b[?25h\x1b[?1049l"
-	ToTop       = "\x1b[H"
-	ClearBelow  = "\x1b[J"
-)

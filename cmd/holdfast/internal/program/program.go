@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os/exec"
 
+	"github.com/spf13/cobra"
+
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
@@ -18,6 +20,23 @@ const (
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )
+
+// Split returns the arguments of a command before the first "--", which are named by noun, and the words of the program
+// behind it. example is a correct command line, for an error.
+func Split(cmd *cobra.Command, args []string, noun, example string) (before, words []string, err error) {
+	missing := ""
+	switch dash := cmd.ArgsLenAtDash(); {
+	case len(args) == 0 || dash == 0:
+		missing = "name the " + noun
+	case dash < 0:
+		missing = "put -- before the command"
+	case dash == len(args):
+		missing = "name the command after --"
+	default:
+		return args[:dash], args[dash:], nil
+	}
+	return nil, nil, exit.Usagef("%s, as in: %s %s", missing, cmd.CommandPath(), example)
+}
 
 // Find looks the program up in PATH, as a shell does. The error has the exit code of a shell.
 func Find(name string) (path string, err error) {

@@ -1,8 +1,0 @@
-//go:build unix
-
-package demo
-
-import "syscall"
-
-func (p *process) pause() error  { return p.cmd.Process.Signal(syscall.SIGSTOP) }
-func (p *process) resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
