@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
-	"github.com/holdfast-io/holdfast/actors/node/tracing" //nolint:depguard // the witness that nodes have, to see what it makes of real decisions
+	"github.com/holdfast-io/holdfast/actors/node/tracing"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )

@@ -14,6 +14,7 @@ import (
 
 // bareClient returns a client that sends nothing.
 func bareClient(t *testing.T) *Client {
+	t.Helper()
 	c := &Client{core: core{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}}
 	c.join()
 	return c

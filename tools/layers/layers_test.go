@@ -100,6 +100,7 @@ func TestRulesAreRead(t *testing.T) {
 }
 
 func read(t *testing.T) (rules, only []rule) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "layers.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +124,7 @@ func parse(line string) rule {
 
 // checkOrder checks that each line lets in only what stands above it, so that no folders form a circle.
 func checkOrder(t *testing.T, rules []rule) {
+	t.Helper()
 	var above []string
 	for _, r := range rules {
 		for _, i := range r.imports {
@@ -166,6 +168,7 @@ func isOurs(imported string) bool {
 // packages returns the folders with Go files, for whatever system these are. What is tested from outside, and the tools,
 // may import everything.
 func packages(t *testing.T) map[string]*pkg {
+	t.Helper()
 	all := make(map[string]*pkg)
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		skipped := []string{".git", ".venv", "integration", "node_modules", "testdata", "tools"}

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 )
 
-// configOf returns the command with these flags, and its configuration.
-func configOf(t *testing.T, flags ...string) (*serve, *server.Config) {
+// configOf returns the configuration of the command with these flags.
+func configOf(t *testing.T, flags ...string) *server.Config {
 	t.Helper()
 	s, cmd := newServe(Program{}), &cobra.Command{}
 	s.addFlags(cmd)
@@ -24,15 +24,15 @@ func configOf(t *testing.T, flags ...string) (*serve, *server.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, cfg
+	return cfg
 }
 
 // What an operator sets reaches what it is for, and nothing else.
 func TestLimitsReachTheNode(t *testing.T) {
-	if _, cfg := configOf(t); cfg.Tuning != actors.DefaultTuning() {
+	if cfg := configOf(t); cfg.Tuning != actors.DefaultTuning() {
 		t.Errorf("without flags: %+v", cfg.Tuning)
 	}
-	_, cfg := configOf(t, "--max-held=1", "--max-waiting=2", "--max-queue=3", "--max-rate=4", "--history=5", "--max-remembered=9")
+	cfg := configOf(t, "--max-held=1", "--max-waiting=2", "--max-queue=3", "--max-rate=4", "--history=5", "--max-remembered=9")
 	cfg.Capacity.Pending, cfg.Capacity.Crowded = 0, nil // they are of the control group
 	if want := (node.Capacity{Held: 1, Waiting: 2, Rate: 4}); cfg.Capacity != want {
 		t.Errorf("capacity %+v, want %+v", cfg.Capacity, want)

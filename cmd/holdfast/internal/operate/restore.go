@@ -26,14 +26,6 @@ import (
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
-// maxReplicas is the bound of JetStream.
-const maxReplicas = 5
-
-// isNodeName reports whether NATS accepts the name for a server.
-func isNodeName(name string) bool {
-	return name != "" && len(name) <= peer.MaxNodeNameBytes && display.OneLine(name) == name && display.Name(name) == name
-}
-
 // restoreCommand is the command that fills a deployment from a file.
 type restoreCommand struct {
 	connection       connect.Flags
