@@ -80,7 +80,7 @@ func TestJSON(t *testing.T) {
 	}
 	acquired := reply(0, "acquire", "orders.42", "--owner", "me", "--metadata", "job=nightly")
 	if l := acquired.GetLease(); acquired.GetStatus() != messages.Status_GRANTED || l.GetToken() != 1 ||
-		l.GetFence() != "000000000000001" || l.GetOwner() != "me" || l.GetTtlMs() != 15000 || l.GetMetadata()["job"] != "nightly" {
+		l.GetFence() != "000000000000001" || l.GetOwner() != "me" || l.GetTtlMs() != 30000 || l.GetMetadata()["job"] != "nightly" {
 		t.Errorf("acquire: %v", acquired)
 	}
 	if held := reply(3, "acquire", "orders.42", "--owner", "you"); held.GetStatus() != messages.Status_HELD || held.GetLease().GetOwner() != "me" {
