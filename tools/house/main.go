@@ -42,15 +42,11 @@ func measure(dir, acquire, field string) ([]row, error) {
 		return nil, err
 	}
 	rows := t.sizes()
-	sources, err := t.parse()
-	if err != nil {
-		return nil, err
-	}
 	packages, err := t.load()
 	if err != nil {
 		return nil, err
 	}
-	rows = append(append(rows, objects(sources), arrows(packages)), t.circles()...)
+	rows = append(append(rows, objects(packages), arrows(packages)), t.circles()...)
 	if acquire != "" {
 		way, err := wayOf(acquire, t)
 		if err != nil {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"path"
 	"path/filepath"
@@ -15,44 +13,17 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// source is the product's files of one Go package.
-type source struct {
-	dir   string
-	files map[string]*ast.File
-}
-
-// parse parses the Go files of the product.
-func (t *tree) parse() ([]source, error) {
-	byDir := make(map[string]*source)
-	for _, name := range sorted(t.files) {
-		if kindOf(name) != product {
-			continue
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, t.files[name], 0)
-		if err != nil {
-			return nil, err
-		}
-		dir := path.Dir(name)
-		if byDir[dir] == nil {
-			byDir[dir] = &source{dir: dir, files: make(map[string]*ast.File)}
-		}
-		byDir[dir].files[path.Base(name)] = f
-	}
-	var all []source
-	for _, dir := range sorted(byDir) {
-		all = append(all, *byDir[dir])
-	}
-	return all, nil
-}
-
 // objects lists the types with the most methods.
-func objects(all []source) row {
+func objects(all []*packages.Package) row {
 	methods := make(map[string]int)
 	for _, p := range all {
-		for _, f := range p.files {
+		for _, f := range p.Syntax {
+			if isGenerated(p.Fset.Position(f.Pos()).Filename) {
+				continue
+			}
 			for _, d := range f.Decls {
 				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
-					methods[p.dir+"."+receiver(fn.Recv.List[0].Type)]++
+					methods[strings.TrimPrefix(p.PkgPath, module)+"."+receiver(fn.Recv.List[0].Type)]++
 				}
 			}
 		}
