@@ -223,7 +223,8 @@ func TestPanicOfTheShardAmidABundle(t *testing.T) {
 	inWorld(t, actors.Tuning{MaxPending: room}, func(w *world) {
 		for range 5 {
 			w.journal.Before(func(context.Context, *journal.Record) error { return journal.ErrNotStored })
-			w.check(w.ask("lost", get()), messages.Status_UNAVAILABLE, 0) // from now on the shard itself refuses requests
+			// from now on the shard itself refuses requests
+			w.check(w.ask("lost", get()), messages.Status_UNAVAILABLE, 0)
 			refused := 0
 			w.answers.before = func(lease.Answer) {
 				if refused++; refused == 3 {

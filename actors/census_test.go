@@ -110,7 +110,8 @@ func TestProof(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
 		err := w.shard.Prove(ctx)
-		if !errors.Is(err, actors.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no confirmation from JetStream") {
+		if !errors.Is(err, actors.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "no confirmation from JetStream") {
 			w.Errorf("a journal that confirms nothing: %v", err)
 		}
 		late := make(chan error, 2000)
@@ -119,7 +120,8 @@ func TestProof(t *testing.T) {
 		}
 		const room = 999 // the one that has given up takes place, too
 		for range cap(late) - room {
-			if err := <-late; !errors.Is(err, actors.ErrUnavailable) || !strings.Contains(err.Error(), "no confirmation from JetStream") {
+			if err := <-late; !errors.Is(err, actors.ErrUnavailable) ||
+				!strings.Contains(err.Error(), "no confirmation from JetStream") {
 				w.Errorf("more than a thousand wait: %v", err)
 			}
 		}

@@ -70,7 +70,8 @@ func (d *decision) mustCommit() bool {
 func (d *decision) retract(c *journal.Commit, after time.Duration) {
 	for _, a := range d.outcome.Answers {
 		l := a.Reply.GetLease()
-		if a.Reply.GetStatus() != messages.Status_GRANTED || after < time.Duration(l.GetRemainingMs())*time.Millisecond {
+		if a.Reply.GetStatus() != messages.Status_GRANTED ||
+			after < time.Duration(l.GetRemainingMs())*time.Millisecond {
 			continue
 		}
 		switch lastChange(c, d.activation.resource, l.GetToken()) {

@@ -133,7 +133,8 @@ func TestIdleSharedResourceKeepsItsBlock(t *testing.T) {
 func TestTokensOfIdleLocks(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			tuning := actors.Tuning{IdleAfter: time.Second, ShrinkAfter: 10 * time.Second, Remember: 50 * time.Second, History: 1, CompactCommits: 20}
+			tuning := actors.Tuning{IdleAfter: time.Second, ShrinkAfter: 10 * time.Second, Remember: 50 * time.Second,
+				History: 1, CompactCommits: 20}
 			inWorld(t, tuning, func(w *world) {
 				random := rand.New(rand.NewPCG(seed, 0))
 				last, until := map[string]uint64{}, map[string]time.Time{} // the owner knows the last token

@@ -161,12 +161,14 @@ func TestEventsFollowTheirCommit(t *testing.T) {
 		w.check(w.answer(inbox), messages.Status_GRANTED, 1)
 		got := p.take()
 		w.wantEvents(got, w.committed())
-		if len(got) != 1 || got[0].GetKind() != messages.Event_ACQUIRED || got[0].GetLease().GetRemainingMs() != 60_000 {
+		if len(got) != 1 || got[0].GetKind() != messages.Event_ACQUIRED ||
+			got[0].GetLease().GetRemainingMs() != 60_000 {
 			t.Fatalf("got %v", got)
 		}
 		w.want(messages.Status_HELD, 1, "x", get())
 		w.pass(time.Minute)
-		if got := p.take(); len(got) != 1 || got[0].GetKind() != messages.Event_EXPIRED || got[0].GetLease().GetRemainingMs() != 0 {
+		if got := p.take(); len(got) != 1 || got[0].GetKind() != messages.Event_EXPIRED ||
+			got[0].GetLease().GetRemainingMs() != 0 {
 			t.Fatalf("got %v", got)
 		}
 	})

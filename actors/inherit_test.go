@@ -82,7 +82,8 @@ func TestRestOfALeaseIsHandedOver(t *testing.T) {
 }
 
 func TestRestOfADelayIsHandedOver(t *testing.T) {
-	for name, tuning := range map[string]actors.Tuning{"from the journal": {}, "from pages": {CompactCommits: 1, History: 1}} {
+	for name, tuning := range map[string]actors.Tuning{"from the journal": {},
+		"from pages": {CompactCommits: 1, History: 1}} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, tuning, func(w *world) {
 				w.want(messages.Status_GRANTED, 1, "r", delayed(time.Minute))
@@ -158,7 +159,8 @@ func testBoundOfHandOver(t *testing.T, leases, want, ended int) {
 func TestEndedRequestsAreHandedOver(t *testing.T) {
 	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
 		w.endGrants("r", 5)
-		w.want(messages.Status_NOT_HELD, 0, "r", lease.Release{Request: &messages.ReleaseRequest{Owner: "a", RequestId: "gone"}})
+		w.want(messages.Status_NOT_HELD, 0, "r", lease.Release{
+			Request: &messages.ReleaseRequest{Owner: "a", RequestId: "gone"}})
 		secret := byID("a", "secret")
 		secret.Request.SecretHash = messages.HashSecret([]byte("a secret of 16 b"))
 		w.want(messages.Status_GRANTED, 1, "s", secret)

@@ -52,7 +52,8 @@ func TestLateCopyTakesNothing(t *testing.T) {
 func TestLateCopyAfterPassivation(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
 		w.endGrants("r", 3)
-		w.want(messages.Status_NOT_HELD, 0, "r", lease.Release{Request: &messages.ReleaseRequest{Owner: "a", RequestId: "gone"}})
+		w.want(messages.Status_NOT_HELD, 0, "r", lease.Release{
+			Request: &messages.ReleaseRequest{Owner: "a", RequestId: "gone"}})
 		w.pass(30 * time.Second)
 		if n := w.shard.Actors(); n != 0 {
 			w.Fatalf("%d resources have an actor: the test is vacuous", n)

@@ -25,7 +25,8 @@ func TestPatienceBeginsWithTheLastRequest(t *testing.T) {
 	}{
 		"keep":    {sessionID, listening(patience)},
 		"acquire": {"other", inSession()},
-		"extend":  {"r", lease.Extend{Request: &messages.ExtendRequest{Owner: "ann", TtlMs: 10_000, Session: sessionID}}},
+		"extend": {"r", lease.Extend{Request: &messages.ExtendRequest{Owner: "ann", TtlMs: 10_000,
+			Session: sessionID}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inClosedWorld(t, actors.Tuning{}, func(w *world) {
@@ -49,7 +50,8 @@ func TestPatienceBeginsWithTheLastRequest(t *testing.T) {
 
 // listening is a keep of a client that may be disconnected for so long.
 func listening(patience time.Duration) lease.Keep {
-	return lease.Keep{Request: &messages.KeepRequest{TtlMs: 10_000, Alive: "_INBOX.ann", DisconnectMs: uint32(patience.Milliseconds())}}
+	return lease.Keep{Request: &messages.KeepRequest{TtlMs: 10_000, Alive: "_INBOX.ann",
+		DisconnectMs: uint32(patience.Milliseconds())}}
 }
 
 // Who knows a session and not its secret does not end it sooner: neither by a short keep, nor by a subject without

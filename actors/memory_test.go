@@ -62,7 +62,8 @@ func newMeasured(b *testing.B) *measured {
 	b.Helper()
 	m := &measured{before: heapAlloc(), quota: new(actors.Quota), system: actors.NewSystem(testLog(b))}
 	m.shard = m.system.StartShard(actors.ShardConfig{
-		Node: "n", Journal: new(discard), Clock: actors.SystemClock(), Outbox: silence{}, Log: testLog(b), Quota: m.quota,
+		Node: "n", Journal: new(discard), Clock: actors.SystemClock(), Outbox: silence{}, Log: testLog(b),
+		Quota:  m.quota,
 		Tuning: actors.Tuning{IdleAfter: 10 * time.Millisecond, MaxPending: 1 << 30, StallAfter: time.Hour},
 	})
 	if err := m.shard.Opened(b.Context()); err != nil {

@@ -58,8 +58,9 @@ func (o *observation) final(d *decision) {
 			o.audit("loss confirmed", d, change)
 		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
 			o.shard.lateTokens.Add(1)
-			o.shard.cfg.Log.Warn("tokens are running out: move to another name", append(resourceAttributes(g.GetResource()),
-				"token", g.GetToken(), "last", uint64(messages.MaxToken))...)
+			o.shard.cfg.Log.Warn("tokens are running out: move to another name",
+				append(resourceAttributes(g.GetResource()),
+					"token", g.GetToken(), "last", uint64(messages.MaxToken))...)
 		}
 	}
 }

@@ -138,7 +138,8 @@ func TestFreeResourcesShrink(t *testing.T) {
 		}
 		check := func() {
 			w.Helper()
-			for i, want := range []messages.Status{messages.Status_RELEASED, messages.Status_EXPIRED, messages.Status_EXPIRED} {
+			for i, want := range []messages.Status{messages.Status_RELEASED, messages.Status_EXPIRED,
+				messages.Status_EXPIRED} {
 				resource := fmt.Sprint("r", i)
 				w.want(want, 0, resource, release("owner-of-it"))
 				w.want(messages.Status_NOT_HELD, 0, resource, release("another"))
@@ -193,7 +194,8 @@ func TestListingOfMany(t *testing.T) {
 			seen := map[string]bool{}
 			after := messages.Cursor{}
 			for more := true; more; {
-				page, err := w.shard.List(w.Context(), actors.Listing{After: after, Limit: limit, Bytes: 1 << 30, Pattern: everything})
+				page, err := w.shard.List(w.Context(),
+					actors.Listing{After: after, Limit: limit, Bytes: 1 << 30, Pattern: everything})
 				must(w.T, err)
 				if len(page.Leases) > limit {
 					w.Fatalf("%d leases, want %d at most", len(page.Leases), limit)

@@ -30,7 +30,8 @@ func BenchmarkLargeSession(b *testing.B) {
 	defer system.Close()
 	r := receipt{make(chan *messages.Reply, 1000)}
 	shard := system.StartShard(actors.ShardConfig{
-		Node: "n1", Journal: journaltest.NewMemory(), Clock: actors.SystemClock(), Outbox: r, Log: slog.New(slog.DiscardHandler),
+		Node: "n1", Journal: journaltest.NewMemory(), Clock: actors.SystemClock(), Outbox: r,
+		Log: slog.New(slog.DiscardHandler),
 	})
 	defer func() { _ = shard.Close(b.Context()) }()
 	if err := shard.Opened(b.Context()); err != nil {

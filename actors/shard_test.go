@@ -110,7 +110,8 @@ func TestGrantThatIsOverBeforeItsConfirmation(t *testing.T) {
 		letGo(nil)
 		r := w.answer(waited)
 		w.check(r, messages.Status_EXPIRED, 2)
-		if l := r.GetLease(); l.GetRemainingMs() != 0 || l.GetOwner() != "b" || l.GetResource() != "r" || l.GetFence() == "" {
+		if l := r.GetLease(); l.GetRemainingMs() != 0 || l.GetOwner() != "b" || l.GetResource() != "r" ||
+			l.GetFence() == "" {
 			t.Errorf("the answer shows %v", l)
 		}
 		w.want(messages.Status_EXPIRED, 2, "r", wait) // as a repetition of the request is answered
@@ -194,7 +195,8 @@ func TestAppendsAreBoundedInBytes(t *testing.T) {
 
 // From a threshold on, every grant is logged: there is time to move to another name.
 func TestTokensRunningOutAreLogged(t *testing.T) {
-	for token, logged := range map[messages.Token]bool{messages.WarnToken - 1: false, messages.WarnToken: true, messages.MaxToken: true} {
+	for token, logged := range map[messages.Token]bool{messages.WarnToken - 1: false, messages.WarnToken: true,
+		messages.MaxToken: true} {
 		inClosedWorld(t, actors.Tuning{}, func(w *world) {
 			r := journaltest.Commit(1, 1)
 			r.GetCommit().Opened = true
@@ -225,7 +227,8 @@ func TestTokensRunningOutAreLogged(t *testing.T) {
 func TestBreakIsLoggedWithItsReason(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
-		w.want(messages.Status_RELEASED, 0, "r", lease.Break{Request: &messages.BreakRequest{Token: 1, Reason: "stuck since noon"}})
+		w.want(messages.Status_RELEASED, 0, "r", lease.Break{
+			Request: &messages.BreakRequest{Token: 1, Reason: "stuck since noon"}})
 		if log := w.log.String(); !strings.Contains(log, "stuck since noon") {
 			w.Errorf("the log has no reason:\n%s", log)
 		}
@@ -405,7 +408,8 @@ func TestPanicOfATick(t *testing.T) {
 
 // A panic while a term begins leaves nothing behind: the shard is opened again after a while, and it can be closed.
 func TestPanicWhileATermBegins(t *testing.T) {
-	for readings := range int64(5) { // of the clock: by the shard, by the attempt, for its commit, and twice by the term
+	// of the clock: by the shard, by the attempt, for its commit, and twice by the term
+	for readings := range int64(5) {
 		inClosedWorld(t, actors.Tuning{Remember: time.Hour}, func(w *world) {
 			w.open()
 			w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
@@ -434,7 +438,8 @@ func TestPanicOfAReplay(t *testing.T) {
 		w.over = poisoned
 		w.start()
 		other := w.system.StartShard(actors.ShardConfig{
-			Shard: 4, Node: "n1", Journal: journaltest.NewMemory(), Clock: w.clock, Outbox: w.answers, Log: testLog(w.T),
+			Shard: 4, Node: "n1", Journal: journaltest.NewMemory(), Clock: w.clock, Outbox: w.answers,
+			Log: testLog(w.T),
 		})
 		defer func() { must(t, other.Close(w.Context())) }()
 		const want = "cannot be opened: shard 3: position 2: panic: ordered by the test"
@@ -462,7 +467,8 @@ type poisoned struct {
 	replays  atomic.Int64
 }
 
-func (p *poisoned) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64, error) {
+func (p *poisoned) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64,
+	error) {
 	p.replays.Add(1)
 	return p.Memory.Replay(ctx, after, func(position uint64, r *journal.Record) error {
 		err := apply(position, r)
@@ -584,7 +590,8 @@ func TestShardThatCannotBeOpened(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
 		first, broken := journaltest.Commit(1, 1), journaltest.Commit(2, 1)
 		first.GetCommit().Opened = true
-		broken.GetCommit().Changes = []*journal.Change{{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "r"}}}
+		broken.GetCommit().Changes = []*journal.Change{
+			{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "r"}}}
 		if err := errors.Join(w.journal.Store(0, first), w.journal.Store(1, broken)); err != nil {
 			w.Fatal(err)
 		}

@@ -56,7 +56,8 @@ func TestReadersEnterInOneAppend(t *testing.T) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("writer", time.Minute))
 		var inboxes []string
 		for i := range readers {
-			inboxes = append(inboxes, w.send("r", queued(shared(fmt.Sprint("reader", i), 1000, 1, time.Minute), time.Minute)))
+			inboxes = append(inboxes, w.send("r", queued(shared(fmt.Sprint("reader", i), 1000, 1, time.Minute),
+				time.Minute)))
 		}
 		synctest.Wait()
 		before := w.journal.Appends()
@@ -101,7 +102,8 @@ func TestManyLeasesEndInOneAppend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, actors.Tuning{}, func(w *world) {
 				for i := range 1000 {
-					w.want(messages.Status_GRANTED, uint64(i+1), "r", shared(fmt.Sprint("reader", i), 2000, 1, time.Minute))
+					w.want(messages.Status_GRANTED, uint64(i+1), "r",
+						shared(fmt.Sprint("reader", i), 2000, 1, time.Minute))
 				}
 				w.want(messages.Status_OVERLOADED, 0, "r", shared("one too many", 2000, 1, time.Minute))
 				if reopened {
@@ -146,7 +148,8 @@ func TestPanicOfASharedResource(t *testing.T) {
 			w.want(messages.Status_EXPIRED, 0, "r", releaseToken(owner, token))
 		}
 		r := w.ask("r", shared("p3", 9, 2, time.Hour))
-		if l := r.GetLease(); l.GetToken() <= 5 || l.GetFence() != messages.Token(1).String() || !slices.Equal(l.GetSlots(), []uint32{0, 3}) {
+		if l := r.GetLease(); l.GetToken() <= 5 || l.GetFence() != messages.Token(1).String() ||
+			!slices.Equal(l.GetSlots(), []uint32{0, 3}) {
 			w.Errorf("the next lease is %v, want the fence of its phase and the free slots", l)
 		}
 		w.pass(40*time.Second - 1)
@@ -160,7 +163,8 @@ func TestPanicOfASharedResource(t *testing.T) {
 func TestIdleSharedResource(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
 		for i := range 3 {
-			w.want(messages.Status_GRANTED, uint64(i+1), "r", shared(fmt.Sprint("a", i), 9, 1, time.Duration(10+10*i)*time.Second))
+			w.want(messages.Status_GRANTED, uint64(i+1), "r",
+				shared(fmt.Sprint("a", i), 9, 1, time.Duration(10+10*i)*time.Second))
 			w.want(messages.Status_GRANTED, uint64(i+1), "kept", shared(fmt.Sprint("a", i), 9, 1, time.Hour))
 		}
 		w.want(messages.Status_GRANTED, 4, "kept", inMemory(shared("e", 9, 1, time.Hour)))
@@ -187,7 +191,8 @@ func TestHandOverOfLimits(t *testing.T) {
 	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", shared("holder", 5, 2, time.Minute))
 		asked := []lease.Acquire{
-			acquire("writer", time.Minute), shared("three of five", 5, 3, time.Minute), shared("one of five", 5, 1, time.Minute),
+			acquire("writer", time.Minute), shared("three of five", 5, 3, time.Minute),
+			shared("one of five", 5, 1, time.Minute),
 			shared("one of three", 3, 1, time.Minute), shared("last", 9, 1, time.Minute),
 		}
 		var inboxes []string
@@ -198,7 +203,8 @@ func TestHandOverOfLimits(t *testing.T) {
 		w.handOver()
 		for i, r := range w.passed.all() {
 			got, want := r.Event.(lease.Acquire).Request, asked[i].Request
-			if got.GetOwner() != want.GetOwner() || got.GetLimit() != want.GetLimit() || got.GetPermits() != want.GetPermits() {
+			if got.GetOwner() != want.GetOwner() || got.GetLimit() != want.GetLimit() ||
+				got.GetPermits() != want.GetPermits() {
 				w.Errorf("passed was %v, want %v", got, want)
 			}
 		}
@@ -255,7 +261,8 @@ func TestQuotaCountsLeases(t *testing.T) {
 		check(6, 1)
 		w.pass(time.Minute)
 		check(5, 1)
-		w.want(messages.Status_EXTENDED, 1, "s", lease.Extend{Request: &messages.ExtendRequest{Owner: "p", Token: 1, TtlMs: 60_000}})
+		w.want(messages.Status_EXTENDED, 1, "s", lease.Extend{
+			Request: &messages.ExtendRequest{Owner: "p", Token: 1, TtlMs: 60_000}})
 		check(5, 1)
 		w.reopen()
 		check(4, 0) // the ephemeral lease and the queue went
@@ -275,7 +282,8 @@ func TestQuotaOfTenants(t *testing.T) {
 			synctest.Wait()
 			for tenant, want := range map[string][3]int64{"A": {heldA, waitingA}, "B": {heldB, waitingB}} {
 				if q := w.quota.Tenant(tenant); [3]int64{q.Held(), q.Waiting(), q.Pending()} != want {
-					w.Errorf("%s: %d are held, %d wait and %d are pending, want %v", tenant, q.Held(), q.Waiting(), q.Pending(), want)
+					w.Errorf("%s: %d are held, %d wait and %d are pending, want %v", tenant, q.Held(), q.Waiting(),
+						q.Pending(), want)
 				}
 			}
 		}
@@ -307,7 +315,8 @@ func TestQuotaOfTenants(t *testing.T) {
 func (w *world) list() actors.Listed {
 	w.Helper()
 	pattern, _ := messages.ParsePattern("")
-	found, err := w.shard.List(w.Context(), actors.Listing{Pattern: pattern, Limit: 1000, Bytes: 1 << 20, Waiters: true})
+	found, err := w.shard.List(w.Context(), actors.Listing{Pattern: pattern, Limit: 1000, Bytes: 1 << 20,
+		Waiters: true})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -335,7 +344,8 @@ func TestListingShowsTheQueues(t *testing.T) {
 			switch q.GetResource() {
 			case "r":
 				want := []string{
-					(&messages.Waiter{Owner: "first", Limit: 5, Permits: 3, WaitingMs: 10_000, LeftMs: 50_000}).String(),
+					(&messages.Waiter{Owner: "first", Limit: 5, Permits: 3, WaitingMs: 10_000,
+						LeftMs: 50_000}).String(),
 					(&messages.Waiter{Owner: "second", Permits: 1, LeftMs: 60_000}).String(),
 				}
 				for i, waiter := range q.GetWaiters() {

@@ -172,7 +172,8 @@ func TestInterruptedOpeningGoesOn(t *testing.T) {
 		const commits = 100
 		for n := range uint64(commits) {
 			c := &journal.Commit{Epoch: 1, Number: n + 1, Writer: &journal.Writer{Node: "before"}, Opened: n == 0}
-			must(t, w.journal.Store(n, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}}))
+			must(t, w.journal.Store(n, &journal.Record{Format: journal.Format,
+				Body: &journal.Record_Commit{Commit: c}}))
 		}
 		j := &interrupted{Memory: w.journal, after: 60, with: journal.ErrUnknown}
 		w.over = j
@@ -192,7 +193,8 @@ func TestReadingTheSameIsNoProgress(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
 		for n := range uint64(10) {
 			c := &journal.Commit{Epoch: 1, Number: n + 1, Writer: &journal.Writer{Node: "before"}, Opened: n == 0}
-			must(t, w.journal.Store(n, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}}))
+			must(t, w.journal.Store(n, &journal.Record{Format: journal.Format,
+				Body: &journal.Record_Commit{Commit: c}}))
 		}
 		w.journal.Delete(6)
 		w.start()
@@ -211,7 +213,8 @@ type interrupted struct {
 	froms []uint64
 }
 
-func (j *interrupted) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64, error) {
+func (j *interrupted) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64,
+	error) {
 	j.froms = append(j.froms, after)
 	return j.Memory.Replay(ctx, after, func(position uint64, r *journal.Record) error {
 		if len(j.froms) == 1 && position > j.after {

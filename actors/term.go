@@ -264,7 +264,8 @@ func (t *term) nextCommit() *journal.Record {
 	}
 	staged, err := t.ledger.Stage(c, func(i int) lease.Instant { return at[i] })
 	if err != nil {
-		panic(fmt.Errorf("%s is not stored: %w", r.Describe(), err)) // the resources decided what the ledger refuses: a bug
+		// the resources decided what the ledger refuses: a bug
+		panic(fmt.Errorf("%s is not stored: %w", r.Describe(), err))
 	}
 	t.staged = staged
 	return r

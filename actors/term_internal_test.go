@@ -28,18 +28,22 @@ func (j noJournal) Append(_ context.Context, _ uint64, r *journal.Record) error 
 // What no owner could read is not stored, even if a resource decides it: once it was, none could open the shard.
 func TestBugIsNotStored(t *testing.T) {
 	t.Parallel()
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	system := actor.NewActorSystem(actor.WithLoggerFactory(
+		func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	defer system.Shutdown()
-	s := newShard(ShardConfig{Clock: SystemClock(), Journal: noJournal{t: t}, Log: slog.New(slog.DiscardHandler), Tuning: DefaultTuning()}, system)
+	s := newShard(ShardConfig{Clock: SystemClock(), Journal: noJournal{t: t}, Log: slog.New(slog.DiscardHandler),
+		Tuning: DefaultTuning()}, system)
 	l, writer := ledger.New(), &journal.Writer{Node: "n"}
 	if err := l.Read(1, l.TakeOver(writer, 0), func(int) lease.Instant { return 0 }); err != nil {
 		t.Fatal(err)
 	}
 	term := newTerm(actor.NewPID("nonhost", "nobody"), s, l, writer, nil)
 	grant := &journal.Grant{Resource: "r", Owner: "a", Token: 1, TtlMs: 1000}
-	for _, kind := range []messages.Event_Kind{messages.Event_ACQUIRED, messages.Event_RELEASED, messages.Event_RELEASED} {
+	for _, kind := range []messages.Event_Kind{messages.Event_ACQUIRED, messages.Event_RELEASED,
+		messages.Event_RELEASED} {
 		term.batcher.add(&decision{
-			activation: term.activations.add("r"), outcome: lease.Outcome{Changes: []*journal.Change{{Kind: kind, Grant: grant}}},
+			activation: term.activations.add("r"),
+			outcome:    lease.Outcome{Changes: []*journal.Change{{Kind: kind, Grant: grant}}},
 		})
 	}
 	var reason any

@@ -57,12 +57,14 @@ func TestTracedHoldersFollowTheirLeases(t *testing.T) {
 		// holds: the first holder still does.
 		holds bool
 	}{
-		"Nothing":           {acquire("a", 10*time.Second), ending(messages.Status_HELD, get()), true},
-		"Release":           {acquire("a", 10*time.Second), ending(messages.Status_RELEASED, release("a")), false},
-		"Expiry":            {acquire("a", 10*time.Second), func(w *world) { w.pass(11 * time.Second) }, false},
-		"Break":             {acquire("a", 10*time.Second), ending(messages.Status_RELEASED, breakOf(1)), false},
-		"Downgrade":         {acquire("a", 10*time.Second), ending(messages.Status_EXTENDED, downgrade), true},
-		"EndOfSession":      {inSession(), func(w *world) { w.want(messages.Status_RELEASED, 0, sessionID, end(false)) }, false},
+		"Nothing":   {acquire("a", 10*time.Second), ending(messages.Status_HELD, get()), true},
+		"Release":   {acquire("a", 10*time.Second), ending(messages.Status_RELEASED, release("a")), false},
+		"Expiry":    {acquire("a", 10*time.Second), func(w *world) { w.pass(11 * time.Second) }, false},
+		"Break":     {acquire("a", 10*time.Second), ending(messages.Status_RELEASED, breakOf(1)), false},
+		"Downgrade": {acquire("a", 10*time.Second), ending(messages.Status_EXTENDED, downgrade), true},
+		"EndOfSession": {inSession(), func(w *world) {
+			w.want(messages.Status_RELEASED, 0, sessionID, end(false))
+		}, false},
 		"NothingInMemory":   {inMemory, ending(messages.Status_HELD, get()), true},
 		"ReleaseInMemory":   {inMemory, ending(messages.Status_RELEASED, release("a")), false},
 		"ExpiryInMemory":    {inMemory, func(w *world) { w.pass(11 * time.Second) }, false},
@@ -98,7 +100,8 @@ func TestTracesOfSessions(t *testing.T) {
 		w.want(messages.Status_GRANTED, 1, "r", inSession())
 		keep := w.tracedRequest(1, sessionID, keep(10*time.Second))
 		if keep.Decided == 0 || keep.Settled != keep.Decided || keep.Committed < keep.Settled {
-			t.Errorf("a keep: decided at %v, settled at %v, committed at %v", keep.Decided, keep.Settled, keep.Committed)
+			t.Errorf("a keep: decided at %v, settled at %v, committed at %v", keep.Decided, keep.Settled,
+				keep.Committed)
 		}
 		letGo := w.hold()
 		end := w.tracedRequest(2, sessionID, end(false))

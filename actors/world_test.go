@@ -91,7 +91,8 @@ func (w *world) open() {
 // start begins to open the shard.
 func (w *world) start() {
 	cfg := actors.ShardConfig{
-		Shard: 3, Node: cmp.Or(w.node, "n1"), Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher, Prober: w.prober,
+		Shard: 3, Node: cmp.Or(w.node, "n1"), Journal: w.journal, Clock: w.clock, Outbox: w.answers,
+		Publisher: w.publisher, Prober: w.prober,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
 		Yields: w.yields, Changed: w.changed, Observer: w.observer,
 	}
@@ -264,7 +265,8 @@ func (w *world) check(r *messages.Reply, status messages.Status, token uint64) {
 		w.Fatalf("no answer, want %s", status)
 	}
 	if r.GetStatus() != status || token != 0 && r.GetLease().GetToken() != token {
-		w.Fatalf("got %s token %d (%s), want %s token %d", r.GetStatus(), r.GetLease().GetToken(), r.GetError(), status, token)
+		w.Fatalf("got %s token %d (%s), want %s token %d", r.GetStatus(), r.GetLease().GetToken(), r.GetError(), status,
+			token)
 	}
 }
 

@@ -92,7 +92,8 @@ func (s *shard) step(t tb, resource string) {
 		return
 	}
 	image := s.ledger.Image(resource)
-	g := &journal.Grant{Resource: resource, Owner: "o", Token: uint64(image.Token()) + 1, TtlMs: 1000, SecretHash: []byte("hash")}
+	g := &journal.Grant{Resource: resource, Owner: "o", Token: uint64(image.Token()) + 1, TtlMs: 1000,
+		SecretHash: []byte("hash")}
 	s.held[resource], s.issued[resource] = g, g.GetToken()
 	s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g})
 }
@@ -125,7 +126,8 @@ func copyOf(t tb, shards []*shard) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	h := &archive.Header{Prefix: "holdfast", Shards: uint32(len(shards)), AtMs: 1}
-	_, err := backup.Copy(context.Background(), &file, h, func(n uint32) backup.Source { return shards[n] }, func(float64) {})
+	_, err := backup.Copy(context.Background(), &file, h, func(n uint32) backup.Source { return shards[n] },
+		func(float64) {})
 	check(t, err)
 	return file.Bytes()
 }
@@ -136,8 +138,9 @@ func restore(t tb, file []byte, shards uint32, ahead uint64) (filled []*journalt
 	contents, err := backup.Inspect(bytes.NewReader(file), int64(len(file)), func(float64) {})
 	check(t, err)
 	r := &backup.Restore{
-		File: bytes.NewReader(file), Contents: contents, Ahead: ahead, Shards: shards, AtMs: 1, Progress: func(float64) {},
-		Target: func(n uint32) backup.Target { return filled[n] },
+		File: bytes.NewReader(file), Contents: contents, Ahead: ahead, Shards: shards, AtMs: 1,
+		Progress: func(float64) {},
+		Target:   func(n uint32) backup.Target { return filled[n] },
 	}
 	for range shards {
 		filled = append(filled, journaltest.NewMemoryAt(r.After()))
@@ -220,15 +223,16 @@ func TestCopyDuringCompaction(t *testing.T) {
 	})
 }
 
-// Resources at rest have old pages, which stand before all commits. A backup has read these pages when their resources change,
-// are stored again, and the changes are purged before the backup reads them.
+// Resources at rest have old pages, which stand before all commits. A backup has read these pages when their resources
+// change, are stored again, and the changes are purged before the backup reads them.
 func TestCopyOfOldPages(t *testing.T) {
 	t.Parallel()
 	s := newShard(t)
 	halves := [2][]string{} // by the first bit of the hash: no page has resources of both
 	for i := range 300 {
 		name := fmt.Sprint("r", i)
-		g := &journal.Grant{Resource: name, Owner: "o", Token: 1, TtlMs: 1000, Metadata: map[string]string{"k": strings.Repeat("x", 1000)}}
+		g := &journal.Grant{Resource: name, Owner: "o", Token: 1, TtlMs: 1000,
+			Metadata: map[string]string{"k": strings.Repeat("x", 1000)}}
 		s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g})
 		s.held[name], s.issued[name] = g, 1
 		half := journal.Hash(name) >> 63
@@ -304,7 +308,8 @@ type disturbed struct {
 }
 
 // Replay implements backup.Source.
-func (d *disturbed) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64, error) {
+func (d *disturbed) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64,
+	error) {
 	if d.seen == nil {
 		d.seen = maps.Clone(d.issued)
 	}
@@ -357,7 +362,8 @@ func TestProgressOfACopy(t *testing.T) {
 	s := newShard(t)
 	for i := range 300 { // several pages
 		s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
-			Resource: fmt.Sprint("r", i), Owner: "o", Token: 1, TtlMs: 1000, Metadata: map[string]string{"k": strings.Repeat("x", 1000)},
+			Resource: fmt.Sprint("r", i), Owner: "o", Token: 1, TtlMs: 1000,
+			Metadata: map[string]string{"k": strings.Repeat("x", 1000)},
 		}})
 	}
 	var parts []float64
@@ -372,7 +378,8 @@ func TestProgressOfACopy(t *testing.T) {
 			written++
 		}
 	}
-	if records := len(s.Records()); !slices.IsSorted(parts) || parts[len(parts)-1] != 1 || read != records || written < 2 {
+	if records := len(s.Records()); !slices.IsSorted(parts) || parts[len(parts)-1] != 1 || read != records ||
+		written < 2 {
 		t.Errorf("%d records: progress %v", records, parts)
 	}
 }
@@ -383,7 +390,8 @@ func TestPartOfAShard(t *testing.T) {
 	s := newShard(t)
 	for i := range 300 { // several pages
 		s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
-			Resource: fmt.Sprint("r", i), Owner: "o", Token: 1, TtlMs: 1000, Metadata: map[string]string{"k": string(make([]byte, 1000))},
+			Resource: fmt.Sprint("r", i), Owner: "o", Token: 1, TtlMs: 1000,
+			Metadata: map[string]string{"k": string(make([]byte, 1000))},
 		}})
 	}
 	filled, _ := restore(t, copyOf(t, []*shard{s}), 1, 0)
@@ -410,7 +418,8 @@ func TestLastTokens(t *testing.T) {
 		"reserved":  func(s *shard) { s.commit(t, &journal.Change{Resource: "r", Reserved: highest}) },
 		"forgotten": func(s *shard) { s.commit(t, &journal.Change{Resource: "r", Reserved: highest}); s.compact(t, 0) },
 		"held": func(s *shard) {
-			s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "r", Owner: "o", Token: highest, TtlMs: 1}})
+			s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED,
+				Grant: &journal.Grant{Resource: "r", Owner: "o", Token: highest, TtlMs: 1}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -418,7 +427,8 @@ func TestLastTokens(t *testing.T) {
 			s := newShard(t)
 			prepare(s)
 			file := copyOf(t, []*shard{s})
-			for ahead, want := range map[uint64]messages.Token{0: messages.Token(highest), 1000: messages.MaxToken - 1} {
+			for ahead, want := range map[uint64]messages.Token{0: messages.Token(highest),
+				1000: messages.MaxToken - 1} {
 				filled, after := restore(t, file, 2, ahead)
 				if got := of(t, open(t, filled, after), "r"); got.Token() != want {
 					t.Errorf("ahead %d: token %d, want %d", ahead, got.Token(), want)
@@ -449,7 +459,8 @@ func TestContents(t *testing.T) {
 	check(t, err)
 	read, err := backup.Inspect(&file, int64(file.Len()), func(float64) {})
 	check(t, err)
-	if wrote.Leases != 2 || wrote.Free != 1 || wrote.Lost != 0 || wrote.Number != 5 || wrote.Epoch != 1 || wrote.Position != 5 {
+	if wrote.Leases != 2 || wrote.Free != 1 || wrote.Lost != 0 || wrote.Number != 5 || wrote.Epoch != 1 ||
+		wrote.Position != 5 {
 		t.Errorf("wrote %+v", wrote)
 	}
 	if read.Leases != wrote.Leases || read.Free != wrote.Free || read.Position != wrote.Position || len(read.Sum) == 0 {

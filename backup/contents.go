@@ -15,8 +15,8 @@ type Contents struct {
 	// Leases counts the leases that are held, Lost the lost ones that hold their resources back, and Free the resources
 	// that are free and remembered.
 	Leases, Lost, Free int
-	// Position, Number and Epoch are the highest of all shards, Floor is the highest low-water mark, and Highest the highest
-	// token that may have been issued.
+	// Position, Number and Epoch are the highest of all shards, Floor is the highest low-water mark, and Highest the
+	// highest token that may have been issued.
 	Position, Number, Epoch uint64
 	Floor, Highest          messages.Token
 	// Sum is the checksum of the file, and Size its bytes before the end. A copy has neither yet.
@@ -59,7 +59,8 @@ func (c *Contents) read(r io.Reader, visit func(*archive.Reader, *archive.Record
 }
 
 func (c *Contents) addShard(s *archive.Shard) {
-	c.Position, c.Number, c.Epoch = max(c.Position, s.GetPosition()), max(c.Number, s.GetNumber()), max(c.Epoch, s.GetEpoch())
+	c.Position, c.Number, c.Epoch = max(c.Position, s.GetPosition()), max(c.Number, s.GetNumber()),
+		max(c.Epoch, s.GetEpoch())
 }
 
 func (c *Contents) addPage(p *journal.Page) {
@@ -80,5 +81,6 @@ func (c *Contents) addPage(p *journal.Page) {
 
 // isFree reports whether a resource is neither held nor held back.
 func isFree(e *journal.Entry) bool {
-	return (e.GetGrant() == nil || e.GetState() != messages.Event_ACQUIRED) && len(e.GetOthers()) == 0 && len(e.GetLost()) == 0
+	return (e.GetGrant() == nil || e.GetState() != messages.Event_ACQUIRED) && len(e.GetOthers()) == 0 &&
+		len(e.GetLost()) == 0
 }

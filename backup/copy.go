@@ -12,13 +12,14 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// attempts bounds how often a shard is read from its beginning, because compactions have purged what was not read yet. Each
-// compaction retains thousands of commits, so one repetition is rare.
+// attempts bounds how often a shard is read from its beginning, because compactions have purged what was not read yet.
+// Each compaction retains thousands of commits, so one repetition is rare.
 const attempts = 10
 
-// Copy writes a backup of the header's shards to w. Header.AtMs is the present time. It does not disturb the owners of the
-// shards. [journal.ErrCorrupt] says that a journal cannot be read, also not by a node.
-func Copy(ctx context.Context, w io.Writer, h *archive.Header, source func(shard uint32) Source, progress Progress) (*Contents, error) {
+// Copy writes a backup of the header's shards to w. Header.AtMs is the present time. It does not disturb the owners of
+// the shards. [journal.ErrCorrupt] says that a journal cannot be read, also not by a node.
+func Copy(ctx context.Context, w io.Writer, h *archive.Header, source func(shard uint32) Source,
+	progress Progress) (*Contents, error) {
 	out, err := archive.NewWriter(w, h)
 	if err != nil {
 		return nil, err
@@ -69,13 +70,13 @@ func read(ctx context.Context, j Source, progress Progress) (l *ledger.Ledger, e
 
 // readOnce returns [journal.ErrCorrupt] if commits were purged before they were read, and if the journal is corrupt.
 //
-// Commits follow one another without a gap, and a page names the commit before it. But a page that has no commit before it
-// in the bucket does not tell how many there were: if it was read, a later page takes its place, and a purge removes the
-// commits between the two, then the journal looks as if it began behind them. So the oldest commit is looked up first. What
-// was purged by then is in pages that stand before the end. What was not has to be read.
+// Commits follow one another without a gap, and a page names the commit before it. But a page that has no commit before
+// it in the bucket does not tell how many there were: if it was read, a later page takes its place, and a purge removes
+// the commits between the two, then the journal looks as if it began behind them. So the oldest commit is looked up
+// first. What was purged by then is in pages that stand before the end. What was not has to be read.
 //
-// So what was read is complete if it has all commits from that one on, and the last record of the bucket. That record may be
-// gone, replaced by a later one; then the reading goes on.
+// So what was read is complete if it has all commits from that one on, and the last record of the bucket. That record
+// may be gone, replaced by a later one; then the reading goes on.
 func readOnce(ctx context.Context, j Source, progress Progress) (*ledger.Ledger, error) {
 	first, err := j.First(ctx)
 	if err != nil {
@@ -96,7 +97,8 @@ func readOnce(ctx context.Context, j Source, progress Progress) (*ledger.Ledger,
 			return nil, err
 		}
 		if begins := l.First(); begins > max(first, 1) {
-			return nil, fmt.Errorf("%w: its oldest commit was %d, and %d is the first that was read", journal.ErrCorrupt, first, begins)
+			return nil, fmt.Errorf("%w: its oldest commit was %d, and %d is the first that was read",
+				journal.ErrCorrupt, first, begins)
 		}
 		missing, isRead := l.Complete(), l.Head().Position == last
 		if isRead && missing == nil || last == from {

@@ -34,9 +34,9 @@ type Restore struct {
 	// File is the backup, and Contents what [Inspect] has found in it.
 	File     io.ReadSeeker
 	Contents *Contents
-	// Ahead is how far above all tokens of the backup new ones begin: at least the number of grants of the whole deployment
-	// since the backup, of which an ephemeral one counts as 1 000, and the Ahead of all restores since. At most [MaxAhead].
-	// 0: there were none, and all tokens stay as they are.
+	// Ahead is how far above all tokens of the backup new ones begin: at least the number of grants of the whole
+	// deployment since the backup, of which an ephemeral one counts as 1 000, and the Ahead of all restores since. At
+	// most [MaxAhead]. 0: there were none, and all tokens stay as they are.
 	Ahead uint64
 	// Shards is the number of shards to fill, and Target the journal of each. They are empty.
 	Shards uint32
@@ -46,8 +46,8 @@ type Restore struct {
 	Progress Progress
 }
 
-// After returns the position behind which the journals begin: above every position of the deployment that was backed up,
-// so that a reader of its journals notices that they are others.
+// After returns the position behind which the journals begin: above every position of the deployment that was backed
+// up, so that a reader of its journals notices that they are others.
 func (r *Restore) After() uint64 { return r.Contents.Position + r.leap() }
 
 // leap is by how much positions, numbers and epochs are raised. Reads are appends, too, so there may have been more of
@@ -69,8 +69,10 @@ func (r *Restore) Check() error {
 	case r.Ahead > MaxAhead:
 		return fmt.Errorf("%w: %d is more than %d", ErrAhead, r.Ahead, MaxAhead)
 	case r.Ahead > 0 && highest >= messages.MaxToken-messages.Token(r.Ahead):
-		return fmt.Errorf("%w: with --ahead %d, the highest token of the backup, %d, leaves none below the last one, %d; "+
-			"choose a smaller --ahead that covers the grants since the backup", ErrAhead, r.Ahead, highest, messages.MaxToken)
+		return fmt.Errorf(
+			"%w: with --ahead %d, the highest token of the backup, %d, leaves none below the last one, %d; "+
+				"choose a smaller --ahead that covers the grants since the backup", ErrAhead, r.Ahead, highest,
+			messages.MaxToken)
 	}
 	return nil
 }
@@ -88,8 +90,8 @@ func (r *Restore) Run(ctx context.Context) error {
 	return nil
 }
 
-// fill writes one shard: a commit, and behind it pages of all resources. A journal whose first commit has a number above
-// 1 is read only if it has all its pages.
+// fill writes one shard: a commit, and behind it pages of all resources. A journal whose first commit has a number
+// above 1 is read only if it has all its pages.
 func (r *Restore) fill(ctx context.Context, shard uint32) error {
 	first := r.commit()
 	l := ledger.New()

@@ -106,7 +106,8 @@ func (d *deployment) downgrade(t *rapid.T) {
 	if image := d.image(t, name); image.Shared() > 0 {
 		return // it would be repeated
 	}
-	d.grant(t, name, lease.Extend{Request: &messages.ExtendRequest{Owner: "o", TtlMs: 1000, Limit: 3, Secret: []byte("secret")}}, 1)
+	d.grant(t, name, lease.Extend{Request: &messages.ExtendRequest{Owner: "o", TtlMs: 1000, Limit: 3,
+		Secret: []byte("secret")}}, 1)
 }
 
 // compact forgets all but some free resources of a shard.
@@ -157,7 +158,8 @@ func (d *deployment) restore(t *rapid.T, c *copied) {
 	ledgers := open(t, filled, after)
 	for _, s := range d.shards {
 		before, now := s.ledger.Head(), ledgers[0].Head()
-		if c.present == uint64(d.present) && (after < s.Last() || now.Number <= before.Number || now.Epoch <= before.Epoch) {
+		if c.present == uint64(d.present) && (after < s.Last() || now.Number <= before.Number ||
+			now.Epoch <= before.Epoch) {
 			t.Fatalf("begins behind position %d with %+v, it was at %d, %+v", after, now, s.Last(), before)
 		}
 	}

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(stand.Main(m))
 }
 
-// env is the environment of a command with these arguments: nothing of this process that could change what it does. A node serves HTTP on a
-// free port, because another node on the default port would have it log a warning.
+// env is the environment of a command with these arguments: nothing of this process that could change what it does. A
+// node serves HTTP on a free port, because another node on the default port would have it log a warning.
 func env(args []string, extra ...string) []string {
 	all := []string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}
 	if slices.Contains(args, "serve") {
@@ -82,7 +82,8 @@ func (r result) want(t *testing.T, code int, pattern string) result {
 	}
 	switch {
 	case r.code != code:
-		t.Errorf("holdfast %q: exit code %d, wanted %d\nstdout: %s\nstderr: %s", r.args, r.code, code, r.stdout, r.stderr)
+		t.Errorf("holdfast %q: exit code %d, wanted %d\nstdout: %s\nstderr: %s", r.args, r.code, code, r.stdout,
+			r.stderr)
 	case !regexp.MustCompile(pattern).MatchString(strings.TrimSuffix(said, "\n")):
 		t.Errorf("holdfast %q: said %q, wanted /%s/", r.args, said, pattern)
 	case silent != "" || strings.Count(said, "\n") != 1 || !strings.HasSuffix(said, "\n"):

@@ -32,7 +32,8 @@ func (p *process) fenceAgentIn(t *testing.T, dir, script string, flags ...string
 // lose has a lease lost whose resource is held back.
 func (p *process) lose(t *testing.T, resource string, flags ...string) {
 	t.Helper()
-	p.holdfast(t, append([]string{"acquire", resource, "--ttl", "100ms", "--owner", "me"}, flags...)...).want(t, 0, `^acquired`)
+	p.holdfast(t, append([]string{"acquire", resource, "--ttl", "100ms", "--owner", "me"}, flags...)...).want(t, 0,
+		`^acquired`)
 }
 
 // waitFree waits until a resource is neither held nor held back.
@@ -61,14 +62,19 @@ func TestHeldBack(t *testing.T) {
 	p.holdfast(t, "acquire", "disk.7", "--owner", "me").want(t, 3, said)
 	p.holdfast(t, "acquire", "disk.7", "--owner", "you", "--json").want(t, 3, `"status":"HELD_BACK"`)
 	p.holdfast(t, "acquire", "disk.7", "--owner", "you", "--wait", "50ms").want(t, 3, `^timed out: `)
-	p.under(t, "disk.7", "--try", "--", "true").wantBoth(t, 3, `^$`, `^holdfast: disk\.7 is held back until the loss of "me", token 1, is confirmed\n$`)
-	p.holdfast(t, "extend", "disk.7", "--owner", "me").want(t, 4, `^expired: .* had expired; it has not been granted again$`)
+	p.under(t, "disk.7", "--try", "--", "true").wantBoth(t, 3, `^$`,
+		`^holdfast: disk\.7 is held back until the loss of "me", token 1, is confirmed\n$`)
+	p.holdfast(t, "extend", "disk.7", "--owner", "me").want(t, 4,
+		`^expired: .* had expired; it has not been granted again$`)
 	p.holdfast(t, "ls").want(t, 0, `^no locks are held$`)
-	wantRows(t, p.holdfast(t, "ls", "--held-back"), `RESOURCE +OWNER +TOKEN +LEFT +WAITING`, `disk\.7 +me +1 +unconfirmed +0`)
+	wantRows(t, p.holdfast(t, "ls", "--held-back"), `RESOURCE +OWNER +TOKEN +LEFT +WAITING`,
+		`disk\.7 +me +1 +unconfirmed +0`)
 	p.holdfast(t, "ls", "orders.*", "--held-back").want(t, 0, `^no resources that match orders\.\* are held back$`)
-	p.holdfast(t, "confirm", "disk.7", "--token", "2").want(t, 4, `^stale token: no lost lease of disk\.7 has this token`)
+	p.holdfast(t, "confirm", "disk.7", "--token", "2").want(t, 4,
+		`^stale token: no lost lease of disk\.7 has this token`)
 	p.holdfast(t, "confirm", "disk.8", "--token", "1").want(t, 4, `^not held: disk\.8 is free, and not held back$`)
-	p.holdfast(t, "confirm", "disk.7", "--token", "1", "--by", "ops", "--how", "switched off").want(t, 0, `^confirmed the loss of the lease on disk\.7$`)
+	p.holdfast(t, "confirm", "disk.7", "--token", "1", "--by", "ops", "--how", "switched off").want(t, 0,
+		`^confirmed the loss of the lease on disk\.7$`)
 	p.holdfast(t, "confirm", "disk.7", "--token", "1").want(t, 0, `^confirmed`)
 	p.holdfast(t, "get", "disk.7").want(t, 0, `^free: `)
 	wantLines(t, p.holdfast(t, "history", "disk.7"),
@@ -96,7 +102,8 @@ func TestFenceAgentTellsTheCommandWhatWasLost(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	dir := t.TempDir()
-	a := newProcess(t, []string{"HOLDFAST_SLOTS=0", "HOLDFAST_METADATA_OUTER=1"}, "fence-agent", "*.7", "--server", p.url, "--by", "agent-1",
+	a := newProcess(t, []string{"HOLDFAST_SLOTS=0", "HOLDFAST_METADATA_OUTER=1"}, "fence-agent", "*.7", "--server",
+		p.url, "--by", "agent-1",
 		"--", "sh", "-c", `env | grep ^HOLDFAST_ | sort > lost.tmp; mv lost.tmp "lost.$HOLDFAST_RESOURCE"`)
 	a.cmd.Dir = dir
 	a.launch(t)
@@ -181,18 +188,21 @@ func TestFenceAgentTriesAgain(t *testing.T) {
 		"Failure": {`exit 9`, `the command exited with 9; next attempt in 10ms`},
 		"Signal":  {`kill -9 $$`, `the command was ended by the signal "killed"; next attempt in 10ms`},
 		// Its child is in the process group, so both are killed.
-		"Timeout": {`sleep 1000 & echo $! > pid; wait`, `the command did not end within 300ms, and was killed; next attempt in 10ms`},
+		"Timeout": {`sleep 1000 & echo $! > pid; wait`,
+			`the command did not end within 300ms, and was killed; next attempt in 10ms`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := serve(t)
 			dir := t.TempDir()
-			a := p.fenceAgentIn(t, dir, `echo >> runs; if [ $(wc -l < runs) -lt 3 ]; then `+test.script+`; fi`, "--command-timeout", "300ms")
+			a := p.fenceAgentIn(t, dir, `echo >> runs; if [ $(wc -l < runs) -lt 3 ]; then `+test.script+`; fi`,
+				"--command-timeout", "300ms")
 			p.lose(t, "a", "--confirm")
 			p.waitFree(t, "a")
 			a.log.WaitFor(t, a.done, "confirmed the loss of a by \"me\", token 1")
 			said := a.log.String()
-			if !strings.Contains(said, `a by "me", token 1: `+test.says) || strings.Count(said, "next attempt in") != 2 {
+			if !strings.Contains(said, `a by "me", token 1: `+test.says) ||
+				strings.Count(said, "next attempt in") != 2 {
 				t.Errorf("it said\n%s", said)
 			}
 			if !strings.Contains(said, "next attempt in 20ms") {
@@ -252,7 +262,8 @@ func TestFenceAgentInParallel(t *testing.T) {
 		p.waitHeldBack(t, r)
 	}
 	// Each of two commands waits for the other.
-	both := p.fenceAgent(t, `touch "$HOLDFAST_RESOURCE"; until test -e e && test -e f; do sleep 0.01; done`, "--parallel", "2")
+	both := p.fenceAgent(t, `touch "$HOLDFAST_RESOURCE"; until test -e e && test -e f; do sleep 0.01; done`,
+		"--parallel", "2")
 	both.log.WaitFor(t, both.done, "confirmed the loss of e")
 	both.log.WaitFor(t, both.done, "confirmed the loss of f")
 }
@@ -314,7 +325,8 @@ func TestPermissionsOfAFencingAgent(t *testing.T) {
 		t.Helper()
 		return startWith(t, as(user), "fence-agent", "disk.*", "--retry", "10ms", "--", "true")
 	}
-	for user, subject := range map[string]string{"blind": "holdfast.list", "deaf": "$JS.API.STREAM.MSG.GET.KV_HOLDFAST_0"} {
+	for user, subject := range map[string]string{"blind": "holdfast.list",
+		"deaf": "$JS.API.STREAM.MSG.GET.KV_HOLDFAST_0"} {
 		a := agent(user)
 		a.wantExit(t, 5)
 		if said := a.log.String(); !strings.Contains(said, subject) {
@@ -323,7 +335,8 @@ func TestPermissionsOfAFencingAgent(t *testing.T) {
 	}
 	mute := agent("mute")
 	mute.log.WaitFor(t, mute.done, "following the losses of")
-	runWith(t, []string{"NATS_USER=node", "NATS_PASSWORD=secret", "NATS_URL=" + p.url}, "acquire", "disk.7", "--ttl", "100ms", "--confirm").want(t, 0, `token 1`)
+	runWith(t, []string{"NATS_USER=node", "NATS_PASSWORD=secret", "NATS_URL=" + p.url}, "acquire", "disk.7", "--ttl",
+		"100ms", "--confirm").want(t, 0, `token 1`)
 	said := mute.log.WaitFor(t, mute.done, "next attempt in")
 	if !strings.Contains(strings.ToLower(said), "permissions violation") {
 		t.Errorf("without the confirmation it said %q", said)
@@ -354,16 +367,20 @@ func TestUsageOfTheFencingAgent(t *testing.T) {
 		{[]string{"fence-agent", "a", "--", "./missing"}, 127, `cannot run \./missing: no such file`},
 		{[]string{"fence-agent", "a", "--", "/etc/passwd"}, 126, `cannot run /etc/passwd: permission denied`},
 		{[]string{"fence-agent", "a", "--parallel", "0", "--", "true"}, 2, `--parallel: 1 to 1000, got "0"`},
-		{[]string{"fence-agent", "a", "--command-timeout", "1ms", "--", "true"}, 2, `--command-timeout: 100ms to 24h, got "1ms"`},
+		{[]string{"fence-agent", "a", "--command-timeout", "1ms", "--", "true"}, 2,
+			`--command-timeout: 100ms to 24h, got "1ms"`},
 		{[]string{"fence-agent", "a", "--retry", "2m", "--", "true"}, 2, `--retry: 10ms to 1m, got "2m"`},
-		{[]string{"fence-agent", "a", "--by", strings.Repeat("a", 257), "--", "true"}, 2, `--by: at most 256 bytes, got 257 bytes`},
+		{[]string{"fence-agent", "a", "--by", strings.Repeat("a", 257), "--", "true"}, 2,
+			`--by: at most 256 bytes, got 257 bytes`},
 		{[]string{"confirm", "a"}, 2, `--token is required: .*holdfast get a$`},
 		{[]string{"confirm", "--token", "1"}, 2, `name the resource, as in: holdfast confirm orders\.42`},
 		{[]string{"confirm", "a", "--token", "1", "--by", "a\nb"}, 2, `--by: UTF-8 without control characters`},
-		{[]string{"confirm", "a", "--token", "1", "--how", strings.Repeat("a", 513)}, 2, `--how: at most 512 bytes, got 513 bytes`},
+		{[]string{"confirm", "a", "--token", "1", "--how", strings.Repeat("a", 513)}, 2,
+			`--how: at most 512 bytes, got 513 bytes`},
 		{[]string{"acquire", "a", "--delay", "2h"}, 2, `--delay: 0ms to 1h, got "2h"`},
 		{[]string{"acquire", "a", "--confirm", "--ephemeral"}, 2, `--confirm and --ephemeral exclude each other: `},
-		{[]string{"lock", "a", "--delay", "1s", "--ephemeral", "--", "true"}, 2, `--delay and --ephemeral exclude each other: `},
+		{[]string{"lock", "a", "--delay", "1s", "--ephemeral", "--", "true"}, 2,
+			`--delay and --ephemeral exclude each other: `},
 	} {
 		run(t, test.args...).want(t, test.code, `^holdfast: .*`+test.says)
 	}

@@ -60,7 +60,8 @@ func (p *process) alice(password string) []string {
 	return []string{"NATS_URL=" + p.url, "NATS_USER=alice", "NATS_PASSWORD=" + password}
 }
 
-// Users with hashed passwords and with nkeys, one of them with an inbox of its own. A login opens the address to other hosts.
+// Users with hashed passwords and with nkeys, one of them with an inbox of its own. A login opens the address to other
+// hosts.
 func TestUsersByFile(t *testing.T) {
 	t.Parallel()
 	node, nodeKey := seed(t, newPair(t, nkeys.CreateUser))
@@ -83,9 +84,11 @@ func TestUsersByFile(t *testing.T) {
 	}
 	alice("acquire", "orders.42", "--owner", "alice/1").want(t, 0, `token 1`)
 	alice("acquire", "orders.43", "--owner", "bob/1").want(t, 2, `invalid`)
-	runWith(t, p.alice("secret"), "get", "orders.42", "--prefix", "locks", "--timeout", "1s").want(t, 5, `does not permit`)
+	runWith(t, p.alice("secret"), "get", "orders.42", "--prefix", "locks", "--timeout", "1s").want(t, 5,
+		`does not permit`)
 	runWith(t, p.alice("Secret"), "get", "orders.42").want(t, 5, `the NATS server at \S+ does not permit this user`)
-	run(t, "acquire", "orders.44", "--server", p.url, "--nkey", robot, "--prefix", "locks", "--owner", robotKey).want(t, 0, `token 1`)
+	run(t, "acquire", "orders.44", "--server", p.url, "--nkey", robot, "--prefix", "locks", "--owner", robotKey).want(t,
+		0, `token 1`)
 	run(t, "get", "orders.42", "--server", p.url).want(t, 5, `the NATS server at \S+ does not permit this user`)
 }
 
@@ -101,34 +104,47 @@ func TestAuthRefusals(t *testing.T) {
 		code int
 		says string
 	}{
-		{`listen: "0.0.0.0:4222"`, login, 2, `auth\.conf has listen; a file with logins has none, give --listen instead`},
-		{`tls { cert_file: "c" }`, login, 2, `auth\.conf has tls; .*give --tls-cert, --tls-key, --tls-ca and --tls-verify instead`},
+		{`listen: "0.0.0.0:4222"`, login, 2,
+			`auth\.conf has listen; a file with logins has none, give --listen instead`},
+		{`tls { cert_file: "c" }`, login, 2,
+			`auth\.conf has tls; .*give --tls-cert, --tls-key, --tls-ca and --tls-verify instead`},
 		{`jetstream { store_dir: "d" }`, login, 2, `auth\.conf has jetstream; .*give --data instead`},
 		{`leafnodes { port: 7422 }`, login, 2, `auth\.conf has leafnodes, which is no login; .*--nats-config`},
 		{`authorization { users: [`, login, 2, `auth\.conf: `},
 		{`authorization { users: [ { user: node } ] }`, login, 2, `auth\.conf does not admit the login of this node; `},
-		{`authorization { ` + users + ` }`, nil, 2, `auth\.conf does not admit the login of this node; give --creds, --nkey, or --user and --password`},
-		{`authorization { ` + users + ` }`, []string{"--user", "node", "--password", "wrong"}, 2, `auth\.conf does not admit the login of this node`},
-		{`accounts { APP: { ` + users + ` } }`, login, 2, `auth\.conf: the account of this node's user has no JetStream, .*write jetstream: enabled`},
-		{`authorization { ` + users + ` }, no_auth_user: node`, append([]string{"--listen", "0.0.0.0:0"}, login...), 1, `open to other hosts without authentication: no_auth_user lets clients in`},
-		{`accounts { APP: { jetstream: enabled } }`, []string{"--listen", "0.0.0.0:0"}, 1, `open to other hosts without authentication: no login is required`},
-		{`authorization { ` + users + ` }`, append([]string{"--identity", "user"}, login...), 2, `auth\.conf has no user with an nkey`},
-		{`authorization { ` + users + ` }`, append([]string{"--name", "n1", "--cluster-listen", "0.0.0.0:0", "--routes", "127.0.0.1:6222"}, login...), 1, `open to other hosts without authentication: members are not verified`},
+		{`authorization { ` + users + ` }`, nil, 2,
+			`auth\.conf does not admit the login of this node; give --creds, --nkey, or --user and --password`},
+		{`authorization { ` + users + ` }`, []string{"--user", "node", "--password", "wrong"}, 2,
+			`auth\.conf does not admit the login of this node`},
+		{`accounts { APP: { ` + users + ` } }`, login, 2,
+			`auth\.conf: the account of this node's user has no JetStream, .*write jetstream: enabled`},
+		{`authorization { ` + users + ` }, no_auth_user: node`, append([]string{"--listen", "0.0.0.0:0"}, login...), 1,
+			`open to other hosts without authentication: no_auth_user lets clients in`},
+		{`accounts { APP: { jetstream: enabled } }`, []string{"--listen", "0.0.0.0:0"}, 1,
+			`open to other hosts without authentication: no login is required`},
+		{`authorization { ` + users + ` }`, append([]string{"--identity", "user"}, login...), 2,
+			`auth\.conf has no user with an nkey`},
+		{`authorization { ` + users + ` }`, append([]string{"--name", "n1", "--cluster-listen", "0.0.0.0:0", "--routes",
+			"127.0.0.1:6222"}, login...), 1, `open to other hosts without authentication: members are not verified`},
 	} {
-		run(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--auth", authFile(t, test.text)}, test.args...)...).want(t, test.code, `^holdfast: .*`+test.says)
+		run(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--auth", authFile(t, test.text)},
+			test.args...)...).want(t, test.code, `^holdfast: .*`+test.says)
 	}
 	// The locks of a node without logins are in the global account.
 	p := serve(t, "--data", data)
 	p.kill(t)
-	run(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--auth", authFile(t, `accounts { APP: { jetstream: enabled, `+users+` } }`)}, login...)...).
+	run(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--auth",
+		authFile(t, `accounts { APP: { jetstream: enabled, `+users+` } }`)}, login...)...).
 		want(t, 1, `^holdfast: .* holds the locks of another account than APP`)
 	serve(t, append([]string{"--data", data, "--auth", authFile(t, `authorization { `+users+` }`)}, login...)...)
 }
 
-// operatorFile returns a file for --auth that trusts an operator with one account, and what makes credentials of its users.
+// operatorFile returns a file for --auth that trusts an operator with one account, and what makes credentials of its
+// users.
 func operatorFile(t *testing.T) (text string, creds func(name string) (file string)) {
 	t.Helper()
-	operator, account, system := newPair(t, nkeys.CreateOperator), newPair(t, nkeys.CreateAccount), newPair(t, nkeys.CreateAccount)
+	operator, account, system := newPair(t, nkeys.CreateOperator), newPair(t, nkeys.CreateAccount),
+		newPair(t, nkeys.CreateAccount)
 	encode := func(claims jwt.Claims, by nkeys.KeyPair) string {
 		token, err := claims.Encode(by)
 		if err != nil {
@@ -137,10 +153,12 @@ func operatorFile(t *testing.T) (text string, creds func(name string) (file stri
 		return token
 	}
 	app := jwt.NewAccountClaims(publicKey(t, account))
-	app.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+	app.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit,
+		Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
 	text = fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: { %s: %s, %s: %s }\n",
 		encode(jwt.NewOperatorClaims(publicKey(t, operator)), operator), publicKey(t, system),
-		publicKey(t, system), encode(jwt.NewAccountClaims(publicKey(t, system)), operator), publicKey(t, account), encode(app, operator))
+		publicKey(t, system), encode(jwt.NewAccountClaims(publicKey(t, system)), operator), publicKey(t, account),
+		encode(app, operator))
 	return text, func(name string) string {
 		pair := newPair(t, nkeys.CreateUser)
 		claims := jwt.NewUserClaims(publicKey(t, pair))
@@ -159,8 +177,8 @@ func operatorFile(t *testing.T) (text string, creds func(name string) (file stri
 	}
 }
 
-// An operator with JWTs: the node and its clients log in with credentials, clients also by a context that has the JWT in it. The
-// accounts are in the file, or in a directory.
+// An operator with JWTs: the node and its clients log in with credentials, clients also by a context that has the JWT
+// in it. The accounts are in the file, or in a directory.
 func TestJWTByFile(t *testing.T) {
 	t.Parallel()
 	text, creds := operatorFile(t)
@@ -168,9 +186,11 @@ func TestJWTByFile(t *testing.T) {
 	alice := creds("alice")
 	var p *process
 	for _, resolver := range []string{"MEMORY", fmt.Sprintf("{ type: full, dir: %q }", t.TempDir())} {
-		p = serve(t, "--listen", "0.0.0.0:0", "--creds", creds("node"), "--auth", authFile(t, strings.Replace(text, "MEMORY", resolver, 1)))
+		p = serve(t, "--listen", "0.0.0.0:0", "--creds", creds("node"), "--auth",
+			authFile(t, strings.Replace(text, "MEMORY", resolver, 1)))
 		run(t, "acquire", "orders.42", "--server", p.url, "--creds", alice).want(t, 0, `token 1`)
-		run(t, "get", "orders.42", "--server", p.url, "--creds", strange("bob")).want(t, 5, `the NATS server at \S+ does not permit this user`)
+		run(t, "get", "orders.42", "--server", p.url, "--creds", strange("bob")).want(t, 5,
+			`the NATS server at \S+ does not permit this user`)
 		p.hangUp(t, "msg=reloaded what=NATS")
 		run(t, "get", "orders.42", "--server", p.url, "--creds", alice).want(t, 0, `^held`)
 	}
@@ -195,7 +215,8 @@ func TestJWTByFile(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "nats", "context", "jwt.json"), fmt.Sprintf(`{"url":%q,"user_jwt":%q,"user_seed":%q}`, p.url, token, private))
+	write(t, filepath.Join(dir, "nats", "context", "jwt.json"),
+		fmt.Sprintf(`{"url":%q,"user_jwt":%q,"user_seed":%q}`, p.url, token, private))
 	runWith(t, []string{"XDG_CONFIG_HOME=" + dir}, "get", "orders.42", "--context", "jwt").want(t, 0, `^held`)
 }
 
@@ -208,7 +229,8 @@ func TestAuthCallout(t *testing.T) {
 			APP: { jetstream: enabled, users: [ { user: node, password: "%[1]s" } ] }
 			AUTH: { users: [ { user: callout, password: "%[1]s" } ] }
 		}
-		authorization { auth_callout { issuer: %[2]s, account: AUTH, auth_users: [ node, callout ] } }`, secretHash, publicKey(t, issuer))))
+		authorization { auth_callout { issuer: %[2]s, account: AUTH, auth_users: [ node, callout ] } }`, secretHash,
+		publicKey(t, issuer))))
 	callout := stand.Dial(t, p.url, nats.UserInfo("callout", "secret"))
 	_, err := callout.Subscribe("$SYS.REQ.USER.AUTH", func(m *nats.Msg) {
 		request, err := jwt.DecodeAuthorizationRequestClaims(string(m.Data))
@@ -250,8 +272,10 @@ func TestAuthCallout(t *testing.T) {
 // A member is not removed where the locks are in an account, whose copies the command does not see.
 func TestMembersWithAccounts(t *testing.T) {
 	t.Parallel()
-	auth := authFile(t, fmt.Sprintf(`accounts { APP: { jetstream: enabled, users: [ { user: node, password: "%s" } ] } }`, secretHash))
+	auth := authFile(t,
+		fmt.Sprintf(`accounts { APP: { jetstream: enabled, users: [ { user: node, password: "%s" } ] } }`, secretHash))
 	m := stand.StartMembers(t, 3, "--auth", auth, "--user", "node", "--password", "secret")
 	m.All[2].Kill()
-	run(t, "members", "remove", "n3", "--routes", m.Routes()).want(t, 2, `if the nodes have an account of their own, use a user of the system account`)
+	run(t, "members", "remove", "n3", "--routes", m.Routes()).want(t, 2,
+		`if the nodes have an account of their own, use a user of the system account`)
 }

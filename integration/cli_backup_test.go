@@ -46,7 +46,9 @@ func newGuarded(t *testing.T) *guarded {
 // write writes under the claim.
 func (g *guarded) write(c fence.Claim) {
 	g.t.Helper()
-	err := g.dir.Do(g.t.Context(), c, func(root *os.Root) error { return root.WriteFile(c.Resource, []byte("x"), 0o600) })
+	err := g.dir.Do(g.t.Context(), c, func(root *os.Root) error {
+		return root.WriteFile(c.Resource, []byte("x"), 0o600)
+	})
 	if err != nil {
 		g.t.Errorf("a write under token %v of %q is refused: %v", c.Token, c.Resource, err)
 	}
@@ -93,16 +95,19 @@ func (p *process) stop(t *testing.T) {
 // watch does not take the restored journals for those that it knew.
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	for shards, back := range map[string][]string{"SameShards": nil, "MoreShards": {"--shards", "5"}, "OneShard": {"--shards", "1"}} {
+	for shards, back := range map[string][]string{"SameShards": nil, "MoreShards": {"--shards", "5"},
+		"OneShard": {"--shards", "1"}} {
 		t.Run(shards, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "locks.backup")
 			g := newGuarded(t)
 			p := serve(t, "--shards", "2")
 			client := stand.Client(t, stand.Dial(t, p.url))
-			p.holdfast(t, "acquire", "held", "--owner", "me", "--ttl", "10m", "--metadata", "job=nightly").want(t, 0, "token 1")
+			p.holdfast(t, "acquire", "held", "--owner", "me", "--ttl", "10m", "--metadata", "job=nightly").want(t, 0,
+				"token 1")
 			p.holdfast(t, "acquire", "shared", "--shared", "--owner", "r1", "--ttl", "10m").want(t, 0, "token 1, ")
-			p.holdfast(t, "acquire", "shared", "--shared", "--owner", "r2", "--ttl", "10m").want(t, 0, "token 2, fence 1")
+			p.holdfast(t, "acquire", "shared", "--shared", "--owner", "r2", "--ttl", "10m").want(t, 0,
+				"token 2, fence 1")
 			p.holdfast(t, "acquire", "lost", "--owner", "me", "--ttl", "100ms", "--confirm").want(t, 0, "token 1")
 			p.waitHeldBack(t, "lost")
 			var lock *holdfast.Lock
@@ -115,7 +120,8 @@ func TestRestore(t *testing.T) {
 				g.use(client, "ephemeral", holdfast.Ephemeral())
 			}
 
-			p.holdfast(t, "backup", file).want(t, 0, `^".*" has 2 shards of "holdfast": [34] leases held, 1 lost lease whose resources are held back, the tokens of 2 resources that are free$`)
+			p.holdfast(t, "backup", file).want(t, 0,
+				`^".*" has 2 shards of "holdfast": [34] leases held, 1 lost lease whose resources are held back, the tokens of 2 resources that are free$`)
 
 			for range 3 { // what the backup does not know
 				g.use(client, "used")
@@ -128,9 +134,11 @@ func TestRestore(t *testing.T) {
 
 			dir := filepath.Join(t.TempDir(), "data")
 			run(t, append([]string{"restore", file, "--data", dir}, back...)...).
-				wantBoth(t, 0, `(?s)^restored the backup of .*: 2 shards of "holdfast": [34] leases held.*\nNew tokens begin 100000000000 above .*holdfast serve --data `, `^$`)
+				wantBoth(t, 0,
+					`(?s)^restored the backup of .*: 2 shards of "holdfast": [34] leases held.*\nNew tokens begin 100000000000 above .*holdfast serve --data `, `^$`)
 			again := again(t, p, dir)
-			again.holdfast(t, "get", "held").want(t, 0, `^held: held by "me", token 1, (10m|9m\S+) left, job="nightly"$`)
+			again.holdfast(t, "get", "held").want(t, 0,
+				`^held: held by "me", token 1, (10m|9m\S+) left, job="nightly"$`)
 			again.holdfast(t, "acquire", "held", "--owner", "you").want(t, 3, `^held: `)
 			again.holdfast(t, "extend", "held", "--owner", "me", "--ttl", "1m").want(t, 0, `token 1, lease 1m`)
 			g.write(fence.Claim{Resource: "held", Token: 1})
@@ -143,7 +151,8 @@ func TestRestore(t *testing.T) {
 			if lock == nil {
 				client = stand.Client(t, stand.Dial(t, again.url))
 			} else {
-				again.holdfast(t, "watch", "later", "--position", position).want(t, 1, `the journal of shard \d now begins at .*, and earlier changes are lost to this watch`)
+				again.holdfast(t, "watch", "later", "--position", position).want(t, 1,
+					`the journal of shard \d now begins at .*, and earlier changes are lost to this watch`)
 				if err := lock.Extend(t.Context(), time.Minute); err != nil {
 					t.Error(err)
 				}
@@ -159,8 +168,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// Backups of a node under load, which compacts all the time: each is whole, and the locks that were held during a backup
-// are in it.
+// Backups of a node under load, which compacts all the time: each is whole, and the locks that were held during a
+// backup are in it.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	tuning := actors.DefaultTuning()
@@ -241,7 +250,8 @@ func backupOf(t *testing.T, args ...string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "locks.backup")
 	p := serve(t, args...)
-	p.holdfast(t, append([]string{"acquire", "orders.42", "--owner", "me", "--ttl", "10m"}, args...)...).want(t, 0, "token 1")
+	p.holdfast(t, append([]string{"acquire", "orders.42", "--owner", "me", "--ttl", "10m"}, args...)...).want(t, 0,
+		"token 1")
 	p.holdfast(t, append([]string{"backup", file}, args...)...).want(t, 0, "1 lease held")
 	p.stop(t)
 	return file
@@ -254,7 +264,8 @@ func TestRestoreReplicas(t *testing.T) {
 	routes := porttest.Free(t, 3)
 	var servers []*stand.NATS
 	for i, route := range routes {
-		servers = append(servers, stand.StartNATS(t, embedded.Config{Name: fmt.Sprint("n", i), ClusterListen: route, Routes: routes}))
+		servers = append(servers, stand.StartNATS(t,
+			embedded.Config{Name: fmt.Sprint("n", i), ClusterListen: route, Routes: routes}))
 	}
 	for _, s := range servers {
 		if err := s.AwaitQuorum(t.Context()); err != nil {
@@ -262,7 +273,8 @@ func TestRestoreReplicas(t *testing.T) {
 		}
 	}
 	first := servers[0].ClientURL()
-	run(t, "restore", file, "--server", first, "--replicas", "3", "--shards", "2").wantBoth(t, 0, `now in 2 shards\n`, `^$`)
+	run(t, "restore", file, "--server", first, "--replicas", "3", "--shards", "2").wantBoth(t, 0, `now in 2 shards\n`,
+		`^$`)
 	js, err := jetstream.New(servers[0].Connect(t))
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +299,8 @@ func TestRestoreMember(t *testing.T) {
 		wantBoth(t, 0, `--prefix my.locks\n$`, `^$`)
 	m.Start()
 	m.WaitReady()
-	run(t, "get", "orders.42", "--server", m.URL, "--prefix", "my.locks").want(t, 0, `^held: orders.42 by "me", token 1, `)
+	run(t, "get", "orders.42", "--server", m.URL, "--prefix", "my.locks").want(t, 0,
+		`^held: orders.42 by "me", token 1, `)
 }
 
 // An unfinished restore is refused by nodes and by a backup, and is begun again.
@@ -295,7 +308,8 @@ func TestUnfinishedRestore(t *testing.T) {
 	t.Parallel()
 	file := backupOf(t)
 	n := stand.StartNATS(t, embedded.Config{})
-	_, err := holdfastjs.BeginRestore(t.Context(), n.Connect(t), holdfastjs.DeploymentConfig{Prefix: messages.DefaultPrefix, Shards: 7}, 3)
+	_, err := holdfastjs.BeginRestore(t.Context(), n.Connect(t),
+		holdfastjs.DeploymentConfig{Prefix: messages.DefaultPrefix, Shards: 7}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,9 +321,11 @@ func TestUnfinishedRestore(t *testing.T) {
 	p.holdfast(t, "get", "orders.42").want(t, 0, `^held: orders.42 by "me", token 1, `)
 
 	// While a node runs, and when there is a deployment, nothing is restored.
-	run(t, "restore", file, "--server", n.ClientURL()).want(t, 1, `a node of "holdfast" runs at .*; nothing was changed$`)
+	run(t, "restore", file, "--server", n.ClientURL()).want(t, 1,
+		`a node of "holdfast" runs at .*; nothing was changed$`)
 	p.stop(t)
-	run(t, "restore", file, "--server", n.ClientURL()).want(t, 1, `the place of the deployment is not empty: there is the bucket HOLDFAST_0; .* nothing was changed$`)
+	run(t, "restore", file, "--server", n.ClientURL()).want(t, 1,
+		`the place of the deployment is not empty: there is the bucket HOLDFAST_0; .* nothing was changed$`)
 	again := serveWith(t, nil, "--server", n.ClientURL())
 	again.holdfast(t, "get", "orders.42").want(t, 0, `^held: orders.42 by "me", token 1, `)
 }

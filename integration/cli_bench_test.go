@@ -49,8 +49,10 @@ func TestBenchInterrupted(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	b := benchOf(t, benchUntil(t, p, "100", "--clients", "8", "--connections", "2", "--json"))
-	if a := b.Acquire; b.Clients != 8 || b.Connections != 2 || b.Resources != 1000 || b.Pairs == 0 || b.Pairs != b.Release.Count || b.Rate <= 0 ||
-		a.Count == 0 || a.P50 <= 0 || a.P99 < a.P50 || a.P999 < a.P99 || a.Max < a.P999 || b.Failures == nil || len(b.Failures) > 0 {
+	if a := b.Acquire; b.Clients != 8 || b.Connections != 2 || b.Resources != 1000 || b.Pairs == 0 ||
+		b.Pairs != b.Release.Count || b.Rate <= 0 ||
+		a.Count == 0 || a.P50 <= 0 || a.P99 < a.P50 || a.P999 < a.P99 || a.Max < a.P999 || b.Failures == nil ||
+		len(b.Failures) > 0 {
 		t.Errorf("%+v", b)
 	}
 	p.holdfast(t, "ls").want(t, 0, `^no locks are held$`)
@@ -59,7 +61,8 @@ func TestBenchInterrupted(t *testing.T) {
 func TestBench(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	p.holdfast(t, "bench", "--duration", "300ms", "--clients", "3", "--resources", "7", "--names", "my bench ").wantBoth(t, 0,
+	p.holdfast(t, "bench", "--duration", "300ms", "--clients", "3", "--resources", "7", "--names",
+		"my bench ").wantBoth(t, 0,
 		`^\d+ pairs of acquire and release in \S+: \d+/s, with 3 clients on 3 connections and 7 resources\n\n`+
 			`OPERATION +COUNT +P50 +P99 +P99\.9 +MAX\nacquire +\d+( +\d+\.\d\dms){4}\nrelease +\d+( +\d+\.\d\dms){4}\n$`, `^$`)
 	if r := p.holdfast(t, "get", "my bench 0"); !strings.HasPrefix(r.stdout, `free: "my bench 0", last token `) {
@@ -82,13 +85,17 @@ func TestBenchOfAnOverloadedNode(t *testing.T) {
 
 func TestBenchThatCannotRun(t *testing.T) {
 	t.Parallel()
-	run(t, "bench", "--server", "nats://127.0.0.1:1", "--timeout", "100ms").want(t, 5, `^holdfast: no NATS server answers at nats://127\.0\.0\.1:1;`)
-	run(t, "bench", "--clients", "9", "--resources", "8").want(t, 2, `^holdfast: --resources: at least one per client, got 8 for 9 clients$`)
+	run(t, "bench", "--server", "nats://127.0.0.1:1", "--timeout", "100ms").want(t, 5,
+		`^holdfast: no NATS server answers at nats://127\.0\.0\.1:1;`)
+	run(t, "bench", "--clients", "9", "--resources", "8").want(t, 2,
+		`^holdfast: --resources: at least one per client, got 8 for 9 clients$`)
 	run(t, "bench", "--names", "a\nb").want(t, 2, `^holdfast: --names: .* got "a\\nb"$`)
 	run(t, "bench", "orders.42").want(t, 2, `^holdfast: holdfast bench takes no arguments`)
 	p := serve(t, "--max-ttl", "1m")
-	p.holdfast(t, "bench", "--prefix", "other").want(t, 5, `^holdfast: no Holdfast node answers at nats://.*: other\.info has no subscriber;`)
+	p.holdfast(t, "bench", "--prefix", "other").want(t, 5,
+		`^holdfast: no Holdfast node answers at nats://.*: other\.info has no subscriber;`)
 	p.holdfast(t, "bench", "--ttl", "2m").want(t, 2, `^holdfast: invalid: --ttl: 100ms to 1m, got "2m"$`)
 	p.holdfast(t, "acquire", "bench.0", "--owner", "me").want(t, 0, `token 1`)
-	p.holdfast(t, "bench").want(t, 3, `^holdfast: bench\.0 is held by "me"; if another bench runs, choose other --names$`)
+	p.holdfast(t, "bench").want(t, 3,
+		`^holdfast: bench\.0 is held by "me"; if another bench runs, choose other --names$`)
 }

@@ -17,14 +17,19 @@ func TestPrecedence(t *testing.T) {
 		variables, args []string
 		want            []string
 	}{
-		"YAML":                      {nil, []string{"--config", yaml}, []string{"node from-yaml,", "2 shards"}},
-		"TOML":                      {nil, []string{"--config", toml}, []string{"node from-toml,", "3 shards"}},
-		"FileFromTheEnvironment":    {[]string{"HOLDFAST_CONFIG=" + toml}, nil, []string{"node from-toml,"}},
-		"FileFromTheFlag":           {[]string{"HOLDFAST_CONFIG=" + toml}, []string{"--config", yaml}, []string{"node from-yaml,"}},
-		"EnvironmentBeforeFile":     {[]string{"HOLDFAST_NAME=from-env"}, []string{"--config", yaml}, []string{"node from-env,", "2 shards"}},
-		"EmptyVariableIsNone":       {[]string{"HOLDFAST_NAME="}, []string{"--config", yaml}, []string{"node from-yaml,"}},
-		"FlagBeforeEnvironment":     {[]string{"HOLDFAST_NAME=from-env", "HOLDFAST_SHARDS=5"}, []string{"--config", yaml, "--name", "from-flag"}, []string{"node from-flag,", "5 shards"}},
-		"VariablesOfOthersDoNoHarm": {[]string{"HOLDFAST_PORT=tcp://10.0.0.1:4222", "HOLDFAST_SERVICE_HOST=10.0.0.1"}, []string{"--config", yaml}, []string{"node from-yaml,"}},
+		"YAML":                   {nil, []string{"--config", yaml}, []string{"node from-yaml,", "2 shards"}},
+		"TOML":                   {nil, []string{"--config", toml}, []string{"node from-toml,", "3 shards"}},
+		"FileFromTheEnvironment": {[]string{"HOLDFAST_CONFIG=" + toml}, nil, []string{"node from-toml,"}},
+		"FileFromTheFlag": {[]string{"HOLDFAST_CONFIG=" + toml}, []string{"--config", yaml},
+			[]string{"node from-yaml,"}},
+		"EnvironmentBeforeFile": {[]string{"HOLDFAST_NAME=from-env"}, []string{"--config", yaml},
+			[]string{"node from-env,", "2 shards"}},
+		"EmptyVariableIsNone": {[]string{"HOLDFAST_NAME="}, []string{"--config", yaml},
+			[]string{"node from-yaml,"}},
+		"FlagBeforeEnvironment": {[]string{"HOLDFAST_NAME=from-env", "HOLDFAST_SHARDS=5"},
+			[]string{"--config", yaml, "--name", "from-flag"}, []string{"node from-flag,", "5 shards"}},
+		"VariablesOfOthersDoNoHarm": {[]string{"HOLDFAST_PORT=tcp://10.0.0.1:4222", "HOLDFAST_SERVICE_HOST=10.0.0.1"},
+			[]string{"--config", yaml}, []string{"node from-yaml,"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,9 +52,11 @@ func TestBadConfigurationFile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, says string }{
 		"unknown.yaml": {"lisen: 127.0.0.1:0\n", `unknown\.yaml: unknown setting "lisen"; did you mean "listen"\?`},
-		"unknown.toml": {"[place]\nport = 1\n", `unknown\.toml: unknown setting "place"; the settings are: allow-remote, `},
-		"self.yaml":    {"config: other.yaml\n", `self\.yaml: unknown setting "config"`},
-		"routes.yaml":  {"cluster-listen: 127.0.0.1:6222\nroutes:\n- 127.0.0.1:6222\n- 127.0.0.1\n", `.*route "127\.0\.0\.1" is not HOST:PORT`},
+		"unknown.toml": {"[place]\nport = 1\n",
+			`unknown\.toml: unknown setting "place"; the settings are: allow-remote, `},
+		"self.yaml": {"config: other.yaml\n", `self\.yaml: unknown setting "config"`},
+		"routes.yaml": {"cluster-listen: 127.0.0.1:6222\nroutes:\n- 127.0.0.1:6222\n- 127.0.0.1\n",
+			`.*route "127\.0\.0\.1" is not HOST:PORT`},
 		"deep.yaml":    {"cluster-listen: 127.0.0.1:6222\nroutes:\n- [a]\n", `routes in deep\.yaml: one value`},
 		"number.yaml":  {"shards: many\n", `shards in number\.yaml: a whole number, got "many"`},
 		"half.toml":    {"shards = 1.5\n", `shards in half\.toml: a whole number, got "1\.5"`},
@@ -68,6 +75,8 @@ func TestBadConfigurationFile(t *testing.T) {
 			run(t, "serve", "--config", file).want(t, 2, `^holdfast: `+test.says)
 		})
 	}
-	run(t, "serve", "--config", "missing.yaml").want(t, 2, `^holdfast: --config: cannot read "missing\.yaml": no such file or directory$`)
-	runWith(t, []string{"HOLDFAST_CONFIG=missing.yaml"}, "serve").want(t, 2, `^holdfast: HOLDFAST_CONFIG: cannot read "missing\.yaml"`)
+	run(t, "serve", "--config", "missing.yaml").want(t, 2,
+		`^holdfast: --config: cannot read "missing\.yaml": no such file or directory$`)
+	runWith(t, []string{"HOLDFAST_CONFIG=missing.yaml"}, "serve").want(t, 2,
+		`^holdfast: HOLDFAST_CONFIG: cannot read "missing\.yaml"`)
 }

@@ -19,14 +19,16 @@ func TestKilledServerRemembersWhatIsHeld(t *testing.T) {
 	first := serve(t, "--data", dir)
 	first.holdfast(t, "acquire", "orders.41", "--owner", "me").want(t, 0, `token 1`)
 	first.holdfast(t, "release", "orders.41", "--owner", "me").want(t, 0, `^released`)
-	first.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m", "--metadata", "job=nightly").want(t, 0, `token 1`)
+	first.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m", "--metadata", "job=nightly").want(t, 0,
+		`token 1`)
 	first.kill(t)
 	first.holdfast(t, "get", "orders.42").want(t, 5, `^holdfast: no NATS server answers at`)
 
 	second := again(t, first, dir)
 	second.holdfast(t, "get", "orders.42").want(t, 0, `^held: orders\.42 by "me", token 1, .*, job="nightly"$`)
 	second.holdfast(t, "acquire", "orders.42", "--owner", "you").want(t, 3, `^held: `)
-	second.holdfast(t, "extend", "orders.42", "--owner", "me", "--token", "1", "--ttl", "5m").want(t, 0, `token 1, lease 5m$`)
+	second.holdfast(t, "extend", "orders.42", "--owner", "me", "--token", "1", "--ttl", "5m").want(t, 0,
+		`token 1, lease 5m$`)
 	second.holdfast(t, "release", "orders.42", "--owner", "me", "--token", "1").want(t, 0, `^released`)
 	second.holdfast(t, "acquire", "orders.42", "--owner", "you").want(t, 0, `token 2`)
 	second.holdfast(t, "acquire", "orders.41", "--owner", "you").want(t, 0, `token 2`)
@@ -42,7 +44,8 @@ func TestWaitOutlivesTheServer(t *testing.T) {
 			first.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 			granted := make(chan result, 1)
 			go func() {
-				granted <- first.holdfast(t, "acquire", "orders.42", "--owner", "you", "--wait", "10m", "--timeout", "1m")
+				granted <- first.holdfast(t, "acquire", "orders.42", "--owner", "you", "--wait", "10m", "--timeout",
+					"1m")
 			}()
 			first.waitForQueue(t, "orders.42", 1)
 			first.signal(t, end)
@@ -99,7 +102,8 @@ func TestInterruptedAcquireLeavesTheQueue(t *testing.T) {
 	waiting := start(t, "acquire", "orders.42", "--owner", "me", "--wait", "10m", "--server", p.url)
 	p.waitForQueue(t, "orders.42", 1)
 	waiting.signal(t, syscall.SIGINT)
-	if state := waiting.wait(t); state.ExitCode() != 3 || waiting.out.String() != "cancelled: no longer waiting for orders.42\n" {
+	if state := waiting.wait(t); state.ExitCode() != 3 ||
+		waiting.out.String() != "cancelled: no longer waiting for orders.42\n" {
 		t.Errorf("%v, said %q and %q", state, waiting.out, waiting.log)
 	}
 	p.holdfast(t, "get", "orders.42").want(t, 0, `^held: orders\.42 by "me", token 1, \S+ left$`)
@@ -111,10 +115,13 @@ func TestFrozenServer(t *testing.T) {
 	outer := serve(t)
 	inner := serveWith(t, nil, "--server", outer.url, "--prefix", "inner", "--shards", "1", "--name", "inner")
 	inner.signal(t, syscall.SIGSTOP)
-	outer.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m", "--prefix", "inner", "--timeout", "300ms").
-		want(t, 6, `^holdfast: no answer from Holdfast at nats://.* in \S+: acquire may have had an effect; check with: holdfast get$`)
+	outer.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m", "--prefix", "inner", "--timeout",
+		"300ms").
+		want(t, 6,
+			`^holdfast: no answer from Holdfast at nats://.* in \S+: acquire may have had an effect; check with: holdfast get$`)
 	outer.holdfast(t, "get", "orders.42", "--prefix", "inner", "--timeout", "300ms").
 		want(t, 5, `^holdfast: no answer from Holdfast at nats://.*: the request had no effect$`)
 	inner.signal(t, syscall.SIGCONT)
-	outer.holdfast(t, "get", "orders.42", "--prefix", "inner").want(t, 0, `^(held: orders\.42 by "me", token 1, |free: orders\.42, )`)
+	outer.holdfast(t, "get", "orders.42", "--prefix", "inner").want(t, 0,
+		`^(held: orders\.42 by "me", token 1, |free: orders\.42, )`)
 }

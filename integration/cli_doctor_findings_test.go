@@ -57,7 +57,8 @@ func TestDoctorFindsSlowAnswers(t *testing.T) {
 		Conn: s.Connect(), Prefix: messages.DefaultPrefix, Timeout: bound, Slow: time.Nanosecond,
 	}, func(r doctor.Result) { found[r.Check] = r })
 	for check, want := range map[string][]string{
-		"connection": {"the round trip to NATS at "}, "nodes": {"node stand takes "}, "commits": {"a commit of shard 0 takes ", "a commit of shard 1 takes "},
+		"connection": {"the round trip to NATS at "}, "nodes": {"node stand takes "},
+		"commits": {"a commit of shard 0 takes ", "a commit of shard 1 takes "},
 	} {
 		var got []string
 		for _, f := range found[check].Findings {
@@ -81,7 +82,8 @@ func TestDoctorOfANodeThatStarts(t *testing.T) {
 		if r.Check == "permissions" {
 			starting.Go(func() {
 				node, err := server.Start(t.Context(), server.Config{
-					Name: "n1", Alone: true, External: &natsconn.Config{URL: outside.ClientURL()}, Log: slog.New(slog.DiscardHandler),
+					Name: "n1", Alone: true, External: &natsconn.Config{URL: outside.ClientURL()},
+					Log: slog.New(slog.DiscardHandler),
 				})
 				if err != nil {
 					t.Error(err)
@@ -102,10 +104,11 @@ func TestDoctorIsInterrupted(t *testing.T) {
 	s := stand.Start(t, stand.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var made []string
-	doctor.Run(ctx, doctor.Config{Conn: s.Connect(), Prefix: messages.DefaultPrefix, Timeout: bound, Slow: bound}, func(r doctor.Result) {
-		made = append(made, r.Check)
-		cancel()
-	})
+	doctor.Run(ctx, doctor.Config{Conn: s.Connect(), Prefix: messages.DefaultPrefix, Timeout: bound, Slow: bound},
+		func(r doctor.Result) {
+			made = append(made, r.Check)
+			cancel()
+		})
 	if !slices.Equal(made, []string{"connection"}) {
 		t.Errorf("made %v", made)
 	}
@@ -118,12 +121,13 @@ func TestDoctorFindsAServerThatHangs(t *testing.T) {
 	nc := stand.Dial(t, before.URL())
 	before.Blackhole()
 	ctx, cancel := context.WithCancel(t.Context())
-	doctor.Run(ctx, doctor.Config{Conn: nc, Prefix: messages.DefaultPrefix, Timeout: time.Second, Slow: bound}, func(r doctor.Result) {
-		cancel()
-		if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].What, "does not answer") {
-			t.Errorf("%+v", r)
-		}
-	})
+	doctor.Run(ctx, doctor.Config{Conn: nc, Prefix: messages.DefaultPrefix, Timeout: time.Second, Slow: bound},
+		func(r doctor.Result) {
+			cancel()
+			if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].What, "does not answer") {
+				t.Errorf("%+v", r)
+			}
+		})
 }
 
 func TestDoctorFindsAnOldServer(t *testing.T) {
@@ -150,7 +154,8 @@ func TestDoctorRunsOutOfTime(t *testing.T) {
 			commits = r
 		}
 	})
-	if commits.State != doctor.NotVisible || commits.Needs != "more time (--timeout): 0 of 2 shards looked at" || len(commits.Findings) > 0 {
+	if commits.State != doctor.NotVisible || commits.Needs != "more time (--timeout): 0 of 2 shards looked at" ||
+		len(commits.Findings) > 0 {
 		t.Errorf("%+v", commits)
 	}
 }
@@ -164,7 +169,8 @@ func TestDoctorAsksJetStreamAgain(t *testing.T) {
 	examine(t, before.URL()).wantHealthy(t)
 	before.OnRequests("API", proxy.Always(proxy.Lose))
 	r := examine(t, before.URL(), "--timeout", "1s").check(t, "replicas")
-	if r.State != doctor.NotVisible || r.Needs != "more time (--timeout): 0 of 2 buckets looked at" || len(r.Findings) > 0 {
+	if r.State != doctor.NotVisible || r.Needs != "more time (--timeout): 0 of 2 buckets looked at" ||
+		len(r.Findings) > 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -187,7 +193,8 @@ func TestDoctorFindsAnOpenServer(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--listen", "0.0.0.0:0", "--allow-remote")
 	_, port, _ := strings.Cut(strings.TrimPrefix(p.url, "nats://"), ":")
-	examine(t, "nats://"+ownAddress(t)+":"+port).wantOnly(t, "connection", doctor.Warning, `^NATS at \S+ asks for no login$`)
+	examine(t, "nats://"+ownAddress(t)+":"+port).wantOnly(t, "connection", doctor.Warning,
+		`^NATS at \S+ asks for no login$`)
 }
 
 // A server that requires certificates is not open to each host, though it asks for no login.
@@ -197,13 +204,15 @@ func TestDoctorOfAServerThatRequiresCertificates(t *testing.T) {
 	ca := stand.NewAuthority(t, s.dir, "ca")
 	ca.Issue("server")
 	ca.Issue("client")
-	file := stand.NATSConfig(t, fmt.Sprintf(`listen: "0.0.0.0:-1", tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }`,
-		s.file("server.pem"), s.file("server-key.pem"), s.file("ca.pem")))
+	file := stand.NATSConfig(t,
+		fmt.Sprintf(`listen: "0.0.0.0:-1", tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }`,
+			s.file("server.pem"), s.file("server-key.pem"), s.file("ca.pem")))
 	at, err := url.Parse(stand.StartNATS(t, embedded.Config{ConfigFile: file}).ClientURL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := examine(t, "tls://"+net.JoinHostPort(ownAddress(t), at.Port()), "--tls-ca", s.file("ca.pem"), "--tls-cert", s.file("client.pem"), "--tls-key", s.file("client-key.pem"))
+	d := examine(t, "tls://"+net.JoinHostPort(ownAddress(t), at.Port()), "--tls-ca", s.file("ca.pem"), "--tls-cert",
+		s.file("client.pem"), "--tls-key", s.file("client-key.pem"))
 	d.wantOnly(t, "shards", doctor.Problem, `^no node answers`)
 	if text := d.check(t, "permissions").Text; !strings.Contains(text, "each client whose certificate it takes") {
 		t.Errorf("%q", text)
@@ -218,12 +227,17 @@ func TestDoctorFindsNodesThatHang(t *testing.T) {
 	d := examineUntil(t, "both are listed", url, func(d *diagnosis) bool {
 		return d.isFine() && strings.HasSuffix(d.check(t, "shards").Text, " of 2 nodes")
 	})
-	if storage := d.check(t, "storage"); storage.State != doctor.NotVisible || !strings.Contains(storage.Needs, "n1, n2") {
+	if storage := d.check(t, "storage"); storage.State != doctor.NotVisible ||
+		!strings.Contains(storage.Needs, "n1, n2") {
 		t.Errorf("%+v", storage)
 	}
 	hangs.freeze(t)
-	examineUntil(t, "it is in no list", url, func(d *diagnosis) bool { return strings.HasSuffix(d.check(t, "shards").Text, " of 1 node") }).
-		want(t, "shards", doctor.Problem, `^\d+ of 16 requests on holdfast\.info were lost, and the others were answered$`)
+	examineUntil(t, "it is in no list", url, func(
+		d *diagnosis) bool {
+		return strings.HasSuffix(d.check(t, "shards").Text, " of 1 node")
+	}).
+		want(t, "shards", doctor.Problem,
+			`^\d+ of 16 requests on holdfast\.info were lost, and the others were answered$`)
 	healthy.freeze(t)
 	examine(t, url).want(t, "shards", doctor.Problem, `^no node answers on holdfast\.info: no answer in time$`)
 }
@@ -245,8 +259,8 @@ func TestDoctorFindsANodeThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// A cluster is healthy until a server is away, and without a majority nothing is confirmed. The first server that is killed
-// leads the bucket, so that its successor has never heard it.
+// A cluster is healthy until a server is away, and without a majority nothing is confirmed. The first server that is
+// killed leads the bucket, so that its successor has never heard it.
 func TestDoctorOfACluster(t *testing.T) {
 	t.Parallel()
 	c := stand.StartMembers(t, 3, "--shards", "1")
@@ -267,13 +281,17 @@ func TestDoctorOfACluster(t *testing.T) {
 			return false
 		}
 		leading = state.Cluster.Leader
-		return slices.ContainsFunc(info.Nodes, func(n holdfast.Node) bool { return n.Name == leading && len(n.Shards) == 1 })
+		return slices.ContainsFunc(info.Nodes, func(n holdfast.Node) bool {
+			return n.Name == leading &&
+				len(n.Shards) == 1
+		})
 	})
 	leads := func(m *stand.Member) bool { return m.Name == leading }
 	leader, others := c.All[slices.IndexFunc(c.All, leads)], slices.DeleteFunc(slices.Clone(c.All), leads)
 	stop := slowDown(t, others[1], leader.URL)
 	stand.Eventually(t, "a replica lags", func() bool {
-		return examine(t, leader.URL).has(t, "replicas", doctor.Warning, `^bucket HOLDFAST_0: the replica on server `+others[1].Name+` is behind$`)
+		return examine(t, leader.URL).has(t, "replicas", doctor.Warning,
+			`^bucket HOLDFAST_0: the replica on server `+others[1].Name+` is behind$`)
 	})
 	stop()
 	leader.Kill()
@@ -286,7 +304,8 @@ func TestDoctorOfACluster(t *testing.T) {
 	stand.Eventually(t, "nothing is confirmed", func() bool {
 		d := examine(t, others[0].URL, "--timeout", "5s")
 		return d.has(t, "replicas", doctor.Problem, `^bucket HOLDFAST_0 has no leader: `) &&
-			d.has(t, "commits", doctor.Problem, `^shard 0 (does not confirm a read: (no answer in time|unavailable: .*)|has no owner: its subjects have no subscriber)$`)
+			d.has(t, "commits", doctor.Problem,
+				`^shard 0 (does not confirm a read: (no answer in time|unavailable: .*)|has no owner: its subjects have no subscriber)$`)
 	})
 }
 
@@ -340,7 +359,8 @@ func TestDoctorFindsFewReplicas(t *testing.T) {
 	if _, err := js.UpdateStream(t.Context(), raised); err != nil {
 		t.Fatal(err)
 	}
-	examine(t, c.URLs()).want(t, "replicas", doctor.Warning, `^the replicas were not raised in each bucket: stored on 1 server only: HOLDFAST_1$`)
+	examine(t, c.URLs()).want(t, "replicas", doctor.Warning,
+		`^the replicas were not raised in each bucket: stored on 1 server only: HOLDFAST_1$`)
 }
 
 // A shard whose bucket cannot be true has no owner, and an alone node refuses its requests.
@@ -375,7 +395,8 @@ func TestDoctorFindsAShardWithoutSubscriber(t *testing.T) {
 			stand.WaitNoResponders(t, nc, messages.DefaultPrefix.Direct(0, messages.OpGet, "probe"))
 		}
 	})
-	if f := found["commits"].Findings; len(f) != 1 || f[0].State != doctor.Problem || f[0].What != "shard 0 has no owner: its subjects have no subscriber" {
+	if f := found["commits"].Findings; len(f) != 1 || f[0].State != doctor.Problem ||
+		f[0].What != "shard 0 has no owner: its subjects have no subscriber" {
 		t.Errorf("%+v", found)
 	}
 }
@@ -385,7 +406,8 @@ func TestDoctorFindsDifferentVersions(t *testing.T) {
 	outside := stand.StartNATS(t, embedded.Config{})
 	nodeOn(t, outside.ClientURL(), "n1")
 	other, err := server.Start(t.Context(), server.Config{
-		Name: "n2", Version: "v0.0.1-test", External: &natsconn.Config{URL: outside.ClientURL()}, Log: slog.New(slog.DiscardHandler),
+		Name: "n2", Version: "v0.0.1-test", External: &natsconn.Config{URL: outside.ClientURL()},
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -396,7 +418,8 @@ func TestDoctorFindsDifferentVersions(t *testing.T) {
 		}
 	})
 	stand.Eventually(t, "both are listed", func() bool {
-		return examine(t, outside.ClientURL()).has(t, "shards", doctor.Warning, `^the nodes run different versions: v0\.0\.0-test on n1; v0\.0\.1-test on n2$`)
+		return examine(t, outside.ClientURL()).has(t, "shards", doctor.Warning,
+			`^the nodes run different versions: v0\.0\.0-test on n1; v0\.0\.1-test on n2$`)
 	})
 }
 
@@ -431,7 +454,8 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 	p := serve(t, "--name", "n1", "--data", filepath.Join(disk, "data"))
 	examine(t, p.url).wantHealthy(t)
 	fill(t, filepath.Join(disk, "ballast"))
-	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--timeout", "2s", "--metadata", "x="+strings.Repeat("x", 1000))
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--timeout", "2s", "--metadata",
+		"x="+strings.Repeat("x", 1000))
 	stand.Eventually(t, "it is found", func() bool {
 		d := examine(t, p.url)
 		return d.has(t, "storage", doctor.Warning, `^the disk of node n1 is nearly full: \S+ \S+ of 6\S+ MB free$`) &&
@@ -443,7 +467,8 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d", size), "holdfast-test", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d", size), "holdfast-test",
+		dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -488,7 +513,8 @@ func TestDoctorFindsAFullAccount(t *testing.T) {
 	if _, err := js.Publish(t.Context(), "other", make([]byte, 950_000)); err != nil {
 		t.Fatal(err)
 	}
-	examine(t, url).want(t, "storage", doctor.Warning, `^the NATS account has used 9\d\d\.\d kB of the 1\.0 MB that it may store$`)
+	examine(t, url).want(t, "storage", doctor.Warning,
+		`^the NATS account has used 9\d\d\.\d kB of the 1\.0 MB that it may store$`)
 }
 
 func TestDoctorFindsWrongBuckets(t *testing.T) {
@@ -504,7 +530,8 @@ func TestDoctorFindsWrongBuckets(t *testing.T) {
 	if _, err := js.UpdateStream(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
-	examine(t, p.url).wantOnly(t, "replicas", doctor.Problem, `^bucket HOLDFAST_1 cannot be used: .*allow direct true, it must be false`)
+	examine(t, p.url).wantOnly(t, "replicas", doctor.Problem,
+		`^bucket HOLDFAST_1 cannot be used: .*allow direct true, it must be false`)
 	if err := js.DeleteStream(t.Context(), "KV_HOLDFAST_2"); err != nil {
 		t.Fatal(err)
 	}
@@ -518,7 +545,8 @@ func TestDoctorFindsWrongBuckets(t *testing.T) {
 	}
 	d := examine(t, p.url)
 	d.want(t, "replicas", doctor.Problem, `^bucket HOLDFAST_2 cannot be used: .*a bucket is missing`)
-	d.want(t, "replicas", doctor.Problem, `^bucket HOLDFAST_0 cannot be used: .*the restore of the deployment is not finished`)
+	d.want(t, "replicas", doctor.Problem,
+		`^bucket HOLDFAST_0 cannot be used: .*the restore of the deployment is not finished`)
 }
 
 func TestDoctorFindsLimits(t *testing.T) {
@@ -539,7 +567,8 @@ func TestDoctorFindsLimits(t *testing.T) {
 	granted(t, acquire(t, nc, "r3", `{"owner":"me","ttl_ms":600000}`))
 	examine(t, p.url).wantOnly(t, "load", doctor.Warning, `^node n1: 4 leases are held, of at most 5$`)
 	waits("r1", 4)
-	examine(t, p.url).want(t, "queues", doctor.Warning, `^the queue of r1 is nearly full: 4 requests wait, of at most 5$`)
+	examine(t, p.url).want(t, "queues", doctor.Warning,
+		`^the queue of r1 is nearly full: 4 requests wait, of at most 5$`)
 	waits("r2", 1)
 	examine(t, p.url).want(t, "load", doctor.Warning, `^node n1: 8 requests wait, of at most 10$`)
 }
@@ -564,12 +593,14 @@ func TestDoctorFindsAQueueThatGrows(t *testing.T) {
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
 		for ; ctx.Err() == nil; <-tick.C {
-			_ = nc.PublishRequest("holdfast.acquire.orders.42", inbox, []byte(`{"owner":"w","ttl_ms":600000,"wait_ms":600000}`))
+			_ = nc.PublishRequest("holdfast.acquire.orders.42", inbox,
+				[]byte(`{"owner":"w","ttl_ms":600000,"wait_ms":600000}`))
 		}
 	})
 	defer growing.Wait()
 	defer cancel()
-	examine(t, p.url).wantOnly(t, "queues", doctor.Warning, `^the queue of orders\.42 grows: \d+ requests wait, \d+ more than \S+ before$`)
+	examine(t, p.url).wantOnly(t, "queues", doctor.Warning,
+		`^the queue of orders\.42 grows: \d+ requests wait, \d+ more than \S+ before$`)
 }
 
 // A listing has at most 100 requests of a queue, so longer ones look alike in it.
@@ -580,7 +611,8 @@ func TestDoctorFindsTheLongestQueue(t *testing.T) {
 	waits := func(resource string, n int) {
 		granted(t, acquire(t, nc, resource, `{"owner":"me","ttl_ms":600000}`))
 		for i := range n {
-			if err := nc.PublishRequest("holdfast.acquire."+resource, "_INBOX.x", fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i)); err != nil {
+			if err := nc.PublishRequest("holdfast.acquire."+resource, "_INBOX.x",
+				fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -590,7 +622,8 @@ func TestDoctorFindsTheLongestQueue(t *testing.T) {
 	}
 	waits("z", 130)
 	p.waitForQueue(t, "z", 130)
-	examine(t, p.url).wantOnly(t, "queues", doctor.Warning, `^the queue of z is nearly full: 130 requests wait, of at most 150$`)
+	examine(t, p.url).wantOnly(t, "queues", doctor.Warning,
+		`^the queue of z is nearly full: 130 requests wait, of at most 150$`)
 }
 
 func TestDoctorFindsALossThatIsNotConfirmed(t *testing.T) {
@@ -613,7 +646,8 @@ func TestDoctorLooksAtAPartOfTheLocks(t *testing.T) {
 	p := serve(t, "--shards", "1")
 	nc := stand.Dial(t, p.url)
 	for i := range messages.MaxListLimit {
-		if err := nc.PublishRequest(fmt.Sprint("holdfast.acquire.", i), "_INBOX.x", []byte(`{"owner":"me","ttl_ms":600000}`)); err != nil {
+		if err := nc.PublishRequest(fmt.Sprint("holdfast.acquire.", i), "_INBOX.x",
+			[]byte(`{"owner":"me","ttl_ms":600000}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -628,9 +662,11 @@ func TestDoctorLooksAtAPartOfTheLocks(t *testing.T) {
 	})
 	d := examine(t, before.URL())
 	for check, text := range map[string]string{
-		"queues": "0 queues among the first 1000 leases", "deadlocks": "0 deadlocks among the first 1000 leases", "tokens": "0 tokens near the end among the first 1000 leases",
+		"queues": "0 queues among the first 1000 leases", "deadlocks": "0 deadlocks among the first 1000 leases",
+		"tokens": "0 tokens near the end among the first 1000 leases",
 	} {
-		if r := d.check(t, check); r.State != doctor.NotVisible || r.Text != text || r.Needs != "an answer in time to each request on holdfast.list" {
+		if r := d.check(t, check); r.State != doctor.NotVisible || r.Text != text ||
+			r.Needs != "an answer in time to each request on holdfast.list" {
 			t.Errorf("%s: %+v", check, r)
 		}
 	}
@@ -645,7 +681,8 @@ func TestDoctorFindsADeadlock(t *testing.T) {
 	examine(t, p.url).wantHealthy(t)
 	p.waitsFor(t, "b", "x")
 	d := examine(t, p.url)
-	d.wantOnly(t, "deadlocks", doctor.Problem, `^deadlock: "a" waits for y, which "b" holds; "b" waits for x, which "a" holds$`)
+	d.wantOnly(t, "deadlocks", doctor.Problem,
+		`^deadlock: "a" waits for y, which "b" holds; "b" waits for x, which "a" holds$`)
 	if do := d.check(t, "deadlocks").Findings[0].Do; !strings.Contains(do, "holdfast break y --token 1") {
 		t.Errorf("%q", do)
 	}
@@ -659,7 +696,8 @@ func TestDoctorFindsTokensNearTheirEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := &journal.Page{Number: 3, Epoch: 1, Entries: []*journal.Entry{{Resource: "old", Reserved: uint64(messages.WarnToken)}}}
+	page := &journal.Page{Number: 3, Epoch: 1, Entries: []*journal.Entry{
+		{Resource: "old", Reserved: uint64(messages.WarnToken)}}}
 	for _, err := range []error{w.Shard(&archive.Shard{Position: 3, Number: 3, Epoch: 1}), w.Page(page), w.Close()} {
 		if err != nil {
 			t.Fatal(err)

@@ -93,14 +93,16 @@ func TestDoctorComparesPermissions(t *testing.T) {
 		"operator": {`publish: ["holdfast.event.orders.>", "holdfast.break.>", "holdfast.confirm.>"]`, []string{
 			`may publish on holdfast.event.orders.>`, `may publish on holdfast.break.>, holdfast.confirm.>`,
 		}},
-		"buckets": {`publish: ["$KV.HOLDFAST_1.>", "$KV.OTHER.>", "$JS.API.STREAM.MSG.DELETE.>", "$JS.API.STREAM.RESTORE.KV_HOLDFAST_2"]`, []string{
-			`may publish on $JS.API.STREAM.MSG.DELETE.KV_HOLDFAST_0, $JS.API.STREAM.RESTORE.KV_HOLDFAST_2, $KV.HOLDFAST_1.>`,
-		}},
+		"buckets": {
+			`publish: ["$KV.HOLDFAST_1.>", "$KV.OTHER.>", "$JS.API.STREAM.MSG.DELETE.>", "$JS.API.STREAM.RESTORE.KV_HOLDFAST_2"]`, []string{
+				`may publish on $JS.API.STREAM.MSG.DELETE.KV_HOLDFAST_0, $JS.API.STREAM.RESTORE.KV_HOLDFAST_2, $KV.HOLDFAST_1.>`,
+			}},
 		"node": {`publish: ["holdfast.node.n7.>"]`, []string{`may publish on holdfast.node.n7.>`}},
 		"release": {`publish: { allow: [` + orders + `], deny: "holdfast.release.>" }, ` + events, []string{
 			`may acquire orders.>, but not publish on holdfast.release.orders.>`,
 		}},
-		"secret": {`publish: { allow: [` + orders + `], deny: ["holdfast.*.orders.secret.>", "holdfast.shard.*.*.orders.secret.>"] }, ` + events, nil},
+		"secret": {`publish: { allow: [` + orders +
+			`], deny: ["holdfast.*.orders.secret.>", "holdfast.shard.*.*.orders.secret.>"] }, ` + events, nil},
 		"narrow": {`publish: ["holdfast.acquire.a.>"], ` + events, []string{
 			`may acquire a.>, but not publish on holdfast.extend.a.>, holdfast.get.a.>, holdfast.release.a.>, ` +
 				`holdfast.shard.*.acquire.a.>, holdfast.shard.*.extend.a.>, holdfast.shard.*.get.a.>, holdfast.shard.*.release.a.>`,
@@ -116,15 +118,18 @@ func TestDoctorComparesPermissions(t *testing.T) {
 	}
 	var users strings.Builder
 	for user, grant := range grants {
-		permissions := regexp.MustCompile(`publish: \[|allow: \[`).ReplaceAllString(grant.permissions, `$0"$$SYS.REQ.USER.INFO", `)
+		permissions := regexp.MustCompile(`publish: \[|allow: \[`).ReplaceAllString(grant.permissions,
+			`$0"$$SYS.REQ.USER.INFO", `)
 		fmt.Fprintf(&users, "{ user: %s, password: x, permissions: { %s } }\n", user, permissions)
 	}
-	server := stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t, "authorization { users: [\n"+users.String()+"] }")})
+	server := stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t,
+		"authorization { users: [\n"+users.String()+"] }")})
 	for user, grant := range grants {
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, f := range examine(t, strings.Replace(server.ClientURL(), "//", "//"+user+":x@", 1)).check(t, "permissions").Findings {
+			for _, f := range examine(t, strings.Replace(server.ClientURL(), "//", "//"+user+":x@", 1)).check(t,
+				"permissions").Findings {
 				got = append(got, strings.TrimPrefix(f.What, "user "+user+" of account $G "))
 			}
 			if !slices.Equal(got, grant.want) {

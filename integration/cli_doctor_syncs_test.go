@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
-// An external NATS that an operator forgot to configure confirms before it syncs. It tells a user of the system account, and those
-// of an account that imports the question; others do not know.
+// An external NATS that an operator forgot to configure confirms before it syncs. It tells a user of the system
+// account, and those of an account that imports the question; others do not know.
 func TestSyncsOfAnExternalNATS(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -22,12 +22,17 @@ func TestSyncsOfAnExternalNATS(t *testing.T) {
 		storage, commits string
 		log, metric      string
 	}{
-		"unsynced": {"", "sees", doctor.Problem, "it does not sync each write", "confirms within", "NATS confirms writes that are not on disk yet", "holdfast_storage_synced 0\n"},
-		"interval": {"sync_interval: 10s", "sees", doctor.Problem, "it does not sync each write", "confirms within", "NATS confirms writes that are not on disk yet", "holdfast_storage_synced 0\n"},
-		"synced":   {"sync_interval: always", "sees", doctor.NotVisible, "it syncs each write", "confirms on disk within", "", "holdfast_storage_synced 1\n"},
-		"hidden": {"", "blind", doctor.NotVisible, "whether it syncs each write is not known: not visible to this account", "confirms within",
+		"unsynced": {"", "sees", doctor.Problem, "it does not sync each write", "confirms within",
+			"NATS confirms writes that are not on disk yet", "holdfast_storage_synced 0\n"},
+		"interval": {"sync_interval: 10s", "sees", doctor.Problem, "it does not sync each write", "confirms within",
+			"NATS confirms writes that are not on disk yet", "holdfast_storage_synced 0\n"},
+		"synced": {"sync_interval: always", "sees", doctor.NotVisible, "it syncs each write",
+			"confirms on disk within", "", "holdfast_storage_synced 1\n"},
+		"hidden": {"", "blind", doctor.NotVisible,
+			"whether it syncs each write is not known: not visible to this account", "confirms within",
 			"it is not known whether NATS syncs each write", ""},
-		"refused": {"sync_interval: always", "mute", doctor.NotVisible, "whether it syncs each write is not known: not visible to this account",
+		"refused": {"sync_interval: always", "mute", doctor.NotVisible,
+			"whether it syncs each write is not known: not visible to this account",
 			"confirms within", "it is not known whether NATS syncs each write", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

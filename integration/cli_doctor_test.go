@@ -17,7 +17,8 @@ type diagnosis struct {
 	result             result
 }
 
-// examine runs the doctor on the deployment at a URL. Nothing is slow for it, because a machine that is busy with tests may be.
+// examine runs the doctor on the deployment at a URL. Nothing is slow for it, because a machine that is busy with tests
+// may be.
 func examine(t *testing.T, url string, args ...string) *diagnosis {
 	t.Helper()
 	d := &diagnosis{result: run(t, append([]string{"doctor", "--json", "--slow", "1m", "--server", url}, args...)...)}
@@ -99,7 +100,8 @@ func TestDoctorOfOneNode(t *testing.T) {
 	examine(t, p.url).wantHealthy(t)
 	p.holdfast(t, "get", "holdfast-doctor.0").want(t, 0, `no token yet$`)
 	text := p.holdfast(t, "doctor", "--slow", "1m")
-	if text.code != 0 || !regexp.MustCompile(`(?m)^ok +commits +3 shards, the slowest confirms on disk within [^\n]+$`).MatchString(text.stdout) ||
+	if text.code != 0 || !regexp.MustCompile(
+		`(?m)^ok +commits +3 shards, the slowest confirms on disk within [^\n]+$`).MatchString(text.stdout) ||
 		!regexp.MustCompile(`\n0 problems, 0 warnings\n$`).MatchString(text.stdout) {
 		t.Errorf("exit code %d: %s", text.code, text.stdout)
 	}
@@ -108,9 +110,12 @@ func TestDoctorOfOneNode(t *testing.T) {
 // Nothing answers: that is a finding, within the bound of the command.
 func TestDoctorWithoutDeployment(t *testing.T) {
 	t.Parallel()
-	examine(t, "nats://127.0.0.1:1", "--timeout", "200ms").wantOnly(t, "connection", doctor.Problem, `^no NATS server answers at `)
-	server := stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t, `authorization { user: a, password: b }`)})
-	examine(t, server.ClientURL(), "--timeout", "1s").wantOnly(t, "connection", doctor.Problem, `does not permit this user`)
+	examine(t, "nats://127.0.0.1:1", "--timeout", "200ms").wantOnly(t, "connection", doctor.Problem,
+		`^no NATS server answers at `)
+	server := stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t,
+		`authorization { user: a, password: b }`)})
+	examine(t, server.ClientURL(), "--timeout", "1s").wantOnly(t, "connection", doctor.Problem,
+		`does not permit this user`)
 	server = stand.StartNATS(t, embedded.Config{})
 	d := examine(t, server.ClientURL())
 	d.wantOnly(t, "shards", doctor.Problem, `^no node answers: holdfast\.info has no subscriber$`)

@@ -29,15 +29,19 @@ func TestElect(t *testing.T) {
 	watch := start(t, "leader", "scheduler", "--watch", "--server", p.url)
 	watch.untilShown(t, "scheduler has no leader")
 
-	first := p.startElect(t, "scheduler", "--value", "10.0.0.7:8080", "--owner", "one", "-c", `echo "$HOLDFAST_TOKEN $HOLDFAST_RESOURCE"; exec sleep 600`)
+	first := p.startElect(t, "scheduler", "--value", "10.0.0.7:8080", "--owner", "one", "-c",
+		`echo "$HOLDFAST_TOKEN $HOLDFAST_RESOURCE"; exec sleep 600`)
 	first.untilShown(t, "000000000000001 scheduler")
 	p.holdfast(t, "leader", "scheduler").wantBoth(t, 0, `^"10\.0\.0\.7:8080": "one" leads scheduler, token 1\n$`, `^$`)
 	p.holdfast(t, "leader", "scheduler", "--json").
 		wantBoth(t, 0, `^\{"name":"scheduler","owner":"one","value":"10\.0\.0\.7:8080","token":"1"\}\n$`, `^$`)
-	run(t, "elect", "--server", p.url, "scheduler", "--try", "--", "true").wantBoth(t, 3, `^$`, `held: scheduler by "one", token 1`)
+	run(t, "elect", "--server", p.url, "scheduler", "--try", "--", "true").wantBoth(t, 3, `^$`,
+		`held: scheduler by "one", token 1`)
 
 	second := p.startElect(t, "scheduler", "--owner", "two", "--", "sh", "-c", "echo leads; exit 7")
-	stand.Eventually(t, "the second waits", func() bool { return strings.Contains(p.holdfast(t, "get", "scheduler").stdout, "1 waiting") })
+	stand.Eventually(t, "the second waits", func() bool {
+		return strings.Contains(p.holdfast(t, "get", "scheduler").stdout, "1 waiting")
+	})
 	p.holdfast(t, "break", "scheduler", "--token", "1").want(t, 0, `^broke`)
 	first.wantExit(t, 4)
 	second.wantExit(t, 7)
@@ -62,10 +66,13 @@ func TestElectAfterAKill(t *testing.T) {
 		return strings.Contains(p.holdfast(t, "get", "scheduler", "--json").stdout, `"session":`)
 	})
 	second := elect("two", "echo leads")
-	stand.Eventually(t, "the second waits", func() bool { return strings.Contains(p.holdfast(t, "get", "scheduler").stdout, "1 waiting") })
+	stand.Eventually(t, "the second waits", func() bool {
+		return strings.Contains(p.holdfast(t, "get", "scheduler").stdout, "1 waiting")
+	})
 	first.kill(t)
 	second.wantExit(t, 0)
-	run(t, "elect", "--server", p.url, "a", "--disconnect", "4s", "--", "true").wantBoth(t, 2, `^$`, `--disconnect: 5s to 24h`)
+	run(t, "elect", "--server", p.url, "a", "--disconnect", "4s", "--", "true").wantBoth(t, 2, `^$`,
+		`--disconnect: 5s to 24h`)
 }
 
 func TestElectRefuses(t *testing.T) {

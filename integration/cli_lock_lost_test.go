@@ -98,7 +98,8 @@ func TestLockLostAndIgnored(t *testing.T) {
 func TestLockBroken(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	heeds := p.startUnder(t, "a", "--ttl", "10m", "-c", `trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)
+	heeds := p.startUnder(t, "a", "--ttl", "10m", "-c",
+		`trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)
 	heeds.out.WaitFor(t, heeds.done, "ready")
 	p.holdfast(t, "break", "a", "--token", "1").want(t, 0, `^broke`)
 	heeds.wantExit(t, 4)
@@ -139,7 +140,9 @@ func TestLockFrozen(t *testing.T) {
 	child := childOf(t, holder)
 	holder.signal(t, syscall.SIGSTOP)
 	p.under(t, "a", "--", "sh", "-c", stamp+`; echo "$HOLDFAST_TOKEN"`, "sh", grant).wantBoth(t, 0, `^0{14}2\n$`, `^$`)
-	stand.Eventually(t, "the command has run on", func() bool { return slices.Max(numbers(t, beats)) > slices.Max(numbers(t, grant)) })
+	stand.Eventually(t, "the command has run on", func() bool {
+		return slices.Max(numbers(t, beats)) > slices.Max(numbers(t, grant))
+	})
 	holder.signal(t, syscall.SIGCONT)
 	holder.wantExit(t, 4)
 	if lives(child) || strings.Contains(holder.out.String(), "got TERM") {
@@ -175,7 +178,8 @@ func TestLockLostWhileNobodyReads(t *testing.T) {
 	p := serve(t)
 	reader, writer := fullPipe(t)
 	beats := filepath.Join(t.TempDir(), "beats")
-	holder := newProcess(t, nil, "lock", "a", "-v", "--server", p.url, "--ttl", "1s", "--", "sh", "-c", beating, "sh", beats)
+	holder := newProcess(t, nil, "lock", "a", "-v", "--server", p.url, "--ttl", "1s", "--", "sh", "-c", beating, "sh",
+		beats)
 	holder.cmd.Stderr = writer
 	holder.launch(t)
 	child := childOf(t, holder)

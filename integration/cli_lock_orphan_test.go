@@ -64,7 +64,8 @@ func TestLockLeavesWhatItsCommandLeaves(t *testing.T) {
 			p := serve(t)
 			stop := filepath.Join(t.TempDir(), "stop")
 			holder := p.startUnder(t, "a", "--", "sh", "-c",
-				`( `+start+`sh -c 'while ! test -e "$1"; do sleep 0.02; done' sh "$1" > /dev/null 2>&1 & echo "child $!" ); exit 7`, "sh", stop)
+				`( `+start+
+					`sh -c 'while ! test -e "$1"; do sleep 0.02; done' sh "$1" > /dev/null 2>&1 & echo "child $!" ); exit 7`, "sh", stop)
 			child := childOf(t, holder)
 			holder.wantExit(t, 7)
 			if !lives(child) {
@@ -93,7 +94,8 @@ func TestLockReapsOrphans(t *testing.T) {
 func TestLockLostSparesTheChildrenOfItsShell(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	holder := startShell(t, `sleep 600 > /dev/null 2>&1 & echo "child $!"; exec "$@"`, stand.Binary(t), "lock", "--server", p.url, "a", "--ttl", "1s", "-c", "echo ready; exec sleep 600")
+	holder := startShell(t, `sleep 600 > /dev/null 2>&1 & echo "child $!"; exec "$@"`, stand.Binary(t), "lock",
+		"--server", p.url, "a", "--ttl", "1s", "-c", "echo ready; exec sleep 600")
 	child := childOf(t, holder)
 	endWithTest(t, child)
 	holder.out.WaitFor(t, holder.done, "ready")

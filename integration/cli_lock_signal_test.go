@@ -38,7 +38,8 @@ func TestLockPassesSignalsOn(t *testing.T) {
 	// However often it is told, it does not end before its command, and the lock is held.
 	for n := 2; n < 5; n++ {
 		holder.signal(t, syscall.SIGINT)
-		stand.Eventually(t, "another signal has arrived", func() bool { return strings.Count(holder.out.String(), "got INT") == n })
+		stand.Eventually(t, "another signal has arrived",
+			func() bool { return strings.Count(holder.out.String(), "got INT") == n })
 	}
 	p.holdfast(t, "get", "a").want(t, 0, `^held: `)
 	holder.signal(t, syscall.SIGTERM)
@@ -115,7 +116,8 @@ func TestLockThatIsNotStopped(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	// It starts nothing: a shell that is about to start something cannot stop if that does first.
-	holder := p.startAs(t, &syscall.SysProcAttr{Setsid: true}, `trap "echo goes on" CONT; echo ready; while :; do read x; done`)
+	holder := p.startAs(t, &syscall.SysProcAttr{Setsid: true},
+		`trap "echo goes on" CONT; echo ready; while :; do read x; done`)
 	holder.out.WaitFor(t, holder.done, "ready")
 	holder.signal(t, syscall.SIGTSTP)
 	holder.out.WaitFor(t, holder.done, "goes on")

@@ -68,7 +68,8 @@ func TestLockAtATerminal(t *testing.T) {
 	p := serve(t)
 	t.Run("Reads", func(t *testing.T) {
 		t.Parallel()
-		a := startAtTerminal(t, stand.Binary(t), "lock", "reads", "--server", p.url, "-c", `echo ready; read x; echo "got $x"`)
+		a := startAtTerminal(t, stand.Binary(t), "lock", "reads", "--server", p.url, "-c",
+			`echo ready; read x; echo "got $x"`)
 		a.out.WaitFor(t, a.done, "ready")
 		a.press(t, "hello\n")
 		a.out.WaitFor(t, a.done, "got hello")
@@ -86,7 +87,8 @@ func TestLockAtATerminal(t *testing.T) {
 	})
 	t.Run("CtrlCThatIsHeeded", func(t *testing.T) {
 		t.Parallel()
-		a := startAtTerminal(t, stand.Binary(t), "lock", "heeded", "--server", p.url, "-c", `trap "exit 130" INT; echo ready; read x`)
+		a := startAtTerminal(t, stand.Binary(t), "lock", "heeded", "--server", p.url, "-c",
+			`trap "exit 130" INT; echo ready; read x`)
 		a.out.WaitFor(t, a.done, "ready")
 		a.press(t, ctrlC)
 		a.wantExit(t, 130)
@@ -102,7 +104,8 @@ func TestLockAtATerminal(t *testing.T) {
 	t.Run("BehindAPipe", func(t *testing.T) {
 		t.Parallel()
 		// It reads from the terminal although its input is none, as those who ask for a password do.
-		a := startAtTerminal(t, "sh", "-c", `echo x | "$@" | cat`, "sh", stand.Binary(t), "lock", "pipe", "--server", p.url, "-c",
+		a := startAtTerminal(t, "sh", "-c", `echo x | "$@" | cat`, "sh", stand.Binary(t), "lock", "pipe", "--server",
+			p.url, "-c",
 			`echo ready > /dev/tty; read x < /dev/tty; echo "got $x"`)
 		a.out.WaitFor(t, a.done, "ready")
 		a.press(t, "hello\n")
@@ -111,7 +114,8 @@ func TestLockAtATerminal(t *testing.T) {
 	})
 	t.Run("CtrlZWhereNobodyCouldUndoIt", func(t *testing.T) {
 		t.Parallel()
-		a := startAtTerminal(t, stand.Binary(t), "lock", "ctrlz", "--server", p.url, "-c", `echo ready; read x; echo "got $x"`)
+		a := startAtTerminal(t, stand.Binary(t), "lock", "ctrlz", "--server", p.url, "-c",
+			`echo ready; read x; echo "got $x"`)
 		a.out.WaitFor(t, a.done, "ready")
 		a.press(t, ctrlZ)
 		a.press(t, "hello\n")

@@ -31,7 +31,8 @@ func (p *process) startUnder(t *testing.T, args ...string) *process {
 // wantBoth fails the test unless the command has exited so and has written this; patterns on both streams.
 func (r result) wantBoth(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
-	if r.code != code || !regexp.MustCompile(stdout).MatchString(r.stdout) || !regexp.MustCompile(stderr).MatchString(r.stderr) {
+	if r.code != code || !regexp.MustCompile(stdout).MatchString(r.stdout) ||
+		!regexp.MustCompile(stderr).MatchString(r.stderr) {
 		t.Errorf("holdfast %q: exit code %d, wanted %d\nstdout: %q, wanted /%s/\nstderr: %q, wanted /%s/",
 			r.args, r.code, code, r.stdout, stdout, r.stderr, stderr)
 	}
@@ -76,22 +77,30 @@ func TestLockExitsAsItsCommand(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"Done":            {[]string{"a", "--", "echo", "well", "--try"}, 0, `^well --try\n$`, `^$`},
-		"Failed":          {[]string{"a", "--", "sh", "-c", "exit 7"}, 7, `^$`, `^$`},
-		"Signalled":       {[]string{"a", "--", "sh", "-c", "kill -TERM $$"}, 128 + 15, `^$`, `^$`},
-		"Killed":          {[]string{"a", "--", "sh", "-c", "kill -KILL $$"}, 128 + 9, `^$`, `^$`},
-		"Shell":           {[]string{"a", "-c", "echo a | tr a b; exit 3"}, 3, `^b\n$`, `^$`},
-		"NotFound":        {[]string{"a", "--", "no-such-command"}, 127, `^$`, `^holdfast: cannot run no-such-command: executable file not found`},
-		"NoSuchFile":      {[]string{"a", "--", "./no-such-file"}, 127, `^$`, `^holdfast: cannot run \./no-such-file: no such file or directory\n$`},
-		"NotExecutable":   {[]string{"a", "--", "/etc/passwd"}, 126, `^$`, `^holdfast: cannot run /etc/passwd: permission denied\n$`},
-		"Garbage":         {[]string{"a", "--", garbage}, 126, `^$`, `^holdfast: cannot run .*: exec format error\n$`},
-		"Busy":            {[]string{"held", "--try", "--", "echo"}, 3, `^$`, `^holdfast: held: held by "me", token 1, \S+ left\n$`},
-		"BusyAfterAWait":  {[]string{"held", "--wait", "100ms", "--", "echo"}, 3, `^$`, `^holdfast: timed out: held did not become free in time\n$`},
-		"BusyCode":        {[]string{"held", "--try", "--busy-code", "0", "--", "echo"}, 0, `^$`, `^holdfast: held: `},
-		"Quiet":           {[]string{"held", "--try", "--busy-code", "0", "--quiet", "--", "echo"}, 0, `^$`, `^$`},
-		"NobodyThere":     {[]string{"a", "--prefix", "other", "--timeout", "1s", "--", "echo"}, 5, `^$`, `^holdfast: .*no node of Holdfast answers`},
-		"UnavailableCode": {[]string{"a", "--prefix", "other", "--timeout", "1s", "--unavailable-code", "75", "--", "echo"}, 75, `^$`, `no node of Holdfast`},
-		"Verbose":         {[]string{"verbose", "-v", "--", "echo", "well"}, 0, `^well\n$`, `^holdfast: acquired verbose: token 1\nholdfast: released verbose\n$`},
+		"Done":      {[]string{"a", "--", "echo", "well", "--try"}, 0, `^well --try\n$`, `^$`},
+		"Failed":    {[]string{"a", "--", "sh", "-c", "exit 7"}, 7, `^$`, `^$`},
+		"Signalled": {[]string{"a", "--", "sh", "-c", "kill -TERM $$"}, 128 + 15, `^$`, `^$`},
+		"Killed":    {[]string{"a", "--", "sh", "-c", "kill -KILL $$"}, 128 + 9, `^$`, `^$`},
+		"Shell":     {[]string{"a", "-c", "echo a | tr a b; exit 3"}, 3, `^b\n$`, `^$`},
+		"NotFound": {[]string{"a", "--", "no-such-command"}, 127, `^$`,
+			`^holdfast: cannot run no-such-command: executable file not found`},
+		"NoSuchFile": {[]string{"a", "--", "./no-such-file"}, 127, `^$`,
+			`^holdfast: cannot run \./no-such-file: no such file or directory\n$`},
+		"NotExecutable": {[]string{"a", "--", "/etc/passwd"}, 126, `^$`,
+			`^holdfast: cannot run /etc/passwd: permission denied\n$`},
+		"Garbage": {[]string{"a", "--", garbage}, 126, `^$`, `^holdfast: cannot run .*: exec format error\n$`},
+		"Busy": {[]string{"held", "--try", "--", "echo"}, 3, `^$`,
+			`^holdfast: held: held by "me", token 1, \S+ left\n$`},
+		"BusyAfterAWait": {[]string{"held", "--wait", "100ms", "--", "echo"}, 3, `^$`,
+			`^holdfast: timed out: held did not become free in time\n$`},
+		"BusyCode": {[]string{"held", "--try", "--busy-code", "0", "--", "echo"}, 0, `^$`, `^holdfast: held: `},
+		"Quiet":    {[]string{"held", "--try", "--busy-code", "0", "--quiet", "--", "echo"}, 0, `^$`, `^$`},
+		"NobodyThere": {[]string{"a", "--prefix", "other", "--timeout", "1s", "--", "echo"}, 5, `^$`,
+			`^holdfast: .*no node of Holdfast answers`},
+		"UnavailableCode": {[]string{"a", "--prefix", "other", "--timeout", "1s", "--unavailable-code", "75", "--",
+			"echo"}, 75, `^$`, `no node of Holdfast`},
+		"Verbose": {[]string{"verbose", "-v", "--", "echo", "well"}, 0, `^well\n$`,
+			`^holdfast: acquired verbose: token 1\nholdfast: released verbose\n$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,8 +109,10 @@ func TestLockExitsAsItsCommand(t *testing.T) {
 	}
 	t.Run("NoServer", func(t *testing.T) {
 		t.Parallel()
-		run(t, "lock", "a", "-s", "nats://127.0.0.1:1", "--timeout", "100ms", "--", "echo").wantBoth(t, 5, `^$`, `^holdfast: no NATS server answers at`)
-		run(t, "lock", "a", "-s", "nats://127.0.0.1:1", "--timeout", "100ms", "--unavailable-code", "75", "--", "echo").wantBoth(t, 75, `^$`, `no NATS server`)
+		run(t, "lock", "a", "-s", "nats://127.0.0.1:1", "--timeout", "100ms", "--", "echo").wantBoth(t, 5, `^$`,
+			`^holdfast: no NATS server answers at`)
+		run(t, "lock", "a", "-s", "nats://127.0.0.1:1", "--timeout", "100ms", "--unavailable-code", "75", "--",
+			"echo").wantBoth(t, 75, `^$`, `no NATS server`)
 	})
 }
 
@@ -150,7 +161,8 @@ func TestLockTellsItsCommandTheToken(t *testing.T) {
 	// Of nested locks the command finds the inner one, and nothing of the outer.
 	p.under(t, "a", "--", stand.Binary(t), "lock", "--server", p.url, "c", "d", "-c", show).
 		wantBoth(t, 0, `^resource= token=\nc\nd\n0{14}1\n0{14}1\n$`, `^$`)
-	p.under(t, "a", "--", stand.Binary(t), "lock", "--server", p.url, "c", "-c", show).wantBoth(t, 0, `^resource=c token=0{14}2\nc\n`, `^$`)
+	p.under(t, "a", "--", stand.Binary(t), "lock", "--server", p.url, "c", "-c", show).wantBoth(t, 0,
+		`^resource=c token=0{14}2\nc\n`, `^$`)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		p.holdfast(t, "get", name).want(t, 0, `^free: `)
 	}
@@ -159,10 +171,13 @@ func TestLockTellsItsCommandTheToken(t *testing.T) {
 func TestLockIsHeldWhileItsCommandRuns(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	p.under(t, "a", "--owner", "me", "--metadata", "job=nightly", "--ephemeral", "--", stand.Binary(t), "get", "a", "--server", p.url).
+	p.under(t, "a", "--owner", "me", "--metadata", "job=nightly", "--ephemeral", "--", stand.Binary(t), "get", "a",
+		"--server", p.url).
 		wantBoth(t, 0, `^held: a by "me", token 1, \S+ left, ephemeral, job="nightly"\n$`, `^$`)
-	p.under(t, "a", "--", stand.Binary(t), "get", "a", "--server", p.url).wantBoth(t, 0, `^held: a by ".+@.+:\d+", token 2, `, `^$`)
-	p.under(t, "a", "--", stand.Binary(t), "lock", "a", "--try", "--server", p.url, "--", "true").wantBoth(t, 3, `^$`, `^holdfast: held: a by `)
+	p.under(t, "a", "--", stand.Binary(t), "get", "a", "--server", p.url).wantBoth(t, 0,
+		`^held: a by ".+@.+:\d+", token 2, `, `^$`)
+	p.under(t, "a", "--", stand.Binary(t), "lock", "a", "--try", "--server", p.url, "--", "true").wantBoth(t, 3, `^$`,
+		`^holdfast: held: a by `)
 	p.holdfast(t, "get", "a").want(t, 0, `^free: a, last token 3$`)
 	// Renewed, it outlives its TTL by far: until then nobody else gets it.
 	holder := p.startUnder(t, "a", "--ttl", "1s", "-c", "echo ready; while ! test -e stop; do sleep 0.05; done")
@@ -190,13 +205,15 @@ func TestLockExcludes(t *testing.T) {
 	p := serve(t)
 	file := filepath.Join(t.TempDir(), "count")
 	write(t, file, "0\n")
-	orders := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}, {"a"}, {"a"}, {"a"}, {"a"}, {"a"}, {"a"}, {"a"}}
+	orders := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}, {"a"}, {"a"}, {"a"}, {"a"}, {"a"}, {"a"},
+		{"a"}}
 	const times = 15
 	var all sync.WaitGroup
 	for _, names := range orders {
 		all.Go(func() {
 			for range times {
-				p.under(t, append(names, "--", "sh", "-c", `n=$(cat "$1"); echo $((n+1)) > "$1"`, "sh", file)...).wantBoth(t, 0, `^$`, `^$`)
+				p.under(t, append(names, "--", "sh", "-c", `n=$(cat "$1"); echo $((n+1)) > "$1"`, "sh",
+					file)...).wantBoth(t, 0, `^$`, `^$`)
 			}
 		})
 	}
@@ -226,7 +243,8 @@ func TestLockLostWhileWaitingForTheNext(t *testing.T) {
 	p.waitForQueue(t, "b", 1)
 	p.breakLock(t, "a")
 	waiting.wantExit(t, 4)
-	if said := waiting.log.String(); waiting.out.String() != "" || !strings.Contains(said, "lock lost") || !strings.Contains(said, "the command was not run") {
+	if said := waiting.log.String(); waiting.out.String() != "" || !strings.Contains(said, "lock lost") ||
+		!strings.Contains(said, "the command was not run") {
 		t.Errorf("said %q and %q", waiting.out, said)
 	}
 	p.waitForQueue(t, "b", 0)
@@ -253,7 +271,8 @@ func (p *process) waitForQueue(t *testing.T, resource string, n int) {
 }
 
 func TestInterruptedWaitForALock(t *testing.T) {
-	for name, s := range map[string]syscall.Signal{"CtrlC": syscall.SIGINT, "Term": syscall.SIGTERM, "HangUp": syscall.SIGHUP} {
+	for name, s := range map[string]syscall.Signal{"CtrlC": syscall.SIGINT, "Term": syscall.SIGTERM,
+		"HangUp": syscall.SIGHUP} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := serve(t)

@@ -59,7 +59,8 @@ func TestWatchdogAfterAnEndedCommand(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	path, fed := watchdogFile(t)
-	holder := p.startUnder(t, "a", "--ttl", "10m", "--watchdog", path, "--", "sh", "-c", `trap "" TERM; echo ready; while :; do sleep 0.02; done`)
+	holder := p.startUnder(t, "a", "--ttl", "10m", "--watchdog", path, "--", "sh", "-c",
+		`trap "" TERM; echo ready; while :; do sleep 0.02; done`)
 	holder.out.WaitFor(t, holder.done, "ready")
 	p.breakLock(t, "a")
 	holder.wantExit(t, 4)
@@ -74,7 +75,8 @@ func TestLostLockStarvesTheWatchdog(t *testing.T) {
 	p := serve(t)
 	path, fed := watchdogFile(t)
 	other, fedOther := watchdogFile(t)
-	loser := p.startUnder(t, "a", "--ttl", "3s", "--on-lost", "ignore", "--watchdog", path, "-c", "sleep 600 > /dev/null 2>&1 & echo child $!; "+untilStop)
+	loser := p.startUnder(t, "a", "--ttl", "3s", "--on-lost", "ignore", "--watchdog", path, "-c",
+		"sleep 600 > /dev/null 2>&1 & echo child $!; "+untilStop)
 	child := childOf(t, loser)
 	t.Cleanup(func() { _ = syscall.Kill(child, syscall.SIGKILL) })
 	loser.out.WaitFor(t, loser.done, "ready")
@@ -120,7 +122,8 @@ func TestLockWithoutItsWatchdog(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.under(t, "a", "--watchdog", fifo, "--", "echo").wantBoth(t, 2, `^$`, `cannot open .*fifo: no such device or address`)
+	p.under(t, "a", "--watchdog", fifo, "--", "echo").wantBoth(t, 2, `^$`,
+		`cannot open .*fifo: no such device or address`)
 	p.holdfast(t, "get", "a").want(t, 0, `^free: `)
 	path, fed := watchdogFile(t)
 	garbage := filepath.Join(dir, "garbage")

@@ -84,8 +84,8 @@ func TestControlGroup(t *testing.T) {
 	}
 }
 
-// fillLeases acquires leases with 512 requests at a time until many were refused, and returns the first refusal and how many were
-// granted.
+// fillLeases acquires leases with 512 requests at a time until many were refused, and returns the first refusal and how
+// many were granted.
 func fillLeases(t *testing.T, p *process, metadata string) (refusal string, granted int64) {
 	t.Helper()
 	const enough = 20_000

@@ -65,7 +65,8 @@ func TestPages(t *testing.T) {
 	url := p.http(t)
 	waitPage(t, url+"/livez", "ok")
 	waitPage(t, url+"/readyz", "ok")
-	waitPage(t, url+"/readyz?verbose", "[+]started ok\n[+]running ok\n[+]nats ok\n[+]announcements ok\n[+]commits ok\nreadyz check passed\n")
+	waitPage(t, url+"/readyz?verbose",
+		"[+]started ok\n[+]running ok\n[+]nats ok\n[+]announcements ok\n[+]commits ok\nreadyz check passed\n")
 	wantPage(t, url+"/version", 200, `{"go":"go1.`)
 	wantPage(t, url+"/debug/pprof/", 404, "")
 	if r, err := http.Post(url+"/metrics", "", nil); err != nil || r.StatusCode != http.StatusMethodNotAllowed {
@@ -75,7 +76,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// The metrics of a node that has done something are well formed, they are those of docs/operating.md, and they count right.
+// The metrics of a node that has done something are well formed, they are those of docs/operating.md, and they count
+// right.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--shards", "2")
@@ -85,7 +87,8 @@ func TestMetrics(t *testing.T) {
 	waiting := start(t, "acquire", "orders.1", "--owner", "b", "--server", p.url, "--wait", "1m")
 	stand.Eventually(t, "a request waits", func() bool {
 		_, m := scrape(t, url)
-		return m["holdfast_waiters"].GetMetric()[0].GetGauge().GetValue() == 1 && m["holdfast_queue_longest"].GetMetric()[0].GetGauge().GetValue() == 1
+		return m["holdfast_waiters"].GetMetric()[0].GetGauge().GetValue() == 1 &&
+			m["holdfast_queue_longest"].GetMetric()[0].GetGauge().GetValue() == 1
 	})
 	p.holdfast(t, "release", "orders.1", "--owner", "a").want(t, 0, `released`)
 	waiting.wait(t)
@@ -115,7 +118,8 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented := regexp.MustCompile("(?m)^\\| `holdfast_[a-z_]+` \\| [a-z]+ \\|.*\\|$").FindAllString(string(manual), -1)
+	documented := regexp.MustCompile("(?m)^\\| `holdfast_[a-z_]+` \\| [a-z]+ \\|.*\\|$").FindAllString(string(manual),
+		-1)
 	rows := metricRows(families)
 	if !slices.Equal(documented, rows) {
 		t.Errorf("the table of metrics in docs/operating.md should be\n%s", strings.Join(rows, "\n"))
@@ -132,7 +136,8 @@ func metricRows(families map[string]*dto.MetricFamily) (rows []string) {
 		for _, l := range f.GetMetric()[0].GetLabel() {
 			labels = append(labels, "`"+l.GetName()+"`")
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", name, strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp()))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", name, strings.ToLower(f.GetType().String()),
+			strings.Join(labels, ", "), f.GetHelp()))
 	}
 	slices.Sort(rows)
 	return rows
@@ -151,9 +156,12 @@ func TestHTTPAddress(t *testing.T) {
 
 	taken := strings.TrimPrefix(first.http(t), "http://")
 	data := t.TempDir()
-	run(t, "serve", "--listen", "127.0.0.1:0", "--data", data, "--http", taken).want(t, 1, `^holdfast: HTTP: cannot listen on .*another program listens there.*--http`)
-	runWith(t, []string{"HOLDFAST_HTTP=" + taken}, "serve", "--listen", "127.0.0.1:0", "--data", data).want(t, 1, `another program listens there`)
-	run(t, "serve", "--http", "0.0.0.0:0", "--data", data).want(t, 2, `^holdfast: HTTP: 0\.0\.0\.0:0 is open to other hosts without TLS; .*--http-insecure$`)
+	run(t, "serve", "--listen", "127.0.0.1:0", "--data", data, "--http", taken).want(t, 1,
+		`^holdfast: HTTP: cannot listen on .*another program listens there.*--http`)
+	runWith(t, []string{"HOLDFAST_HTTP=" + taken}, "serve", "--listen", "127.0.0.1:0", "--data", data).want(t, 1,
+		`another program listens there`)
+	run(t, "serve", "--http", "0.0.0.0:0", "--data", data).want(t, 2,
+		`^holdfast: HTTP: 0\.0\.0\.0:0 is open to other hosts without TLS; .*--http-insecure$`)
 	run(t, "serve", "--http", "here", "--data", data).want(t, 2, `^holdfast: HTTP: "here" is not HOST:PORT$`)
 	if entries, err := os.ReadDir(data); err != nil || len(entries) > 0 {
 		t.Errorf("a refused start has left %v, %v", entries, err)
@@ -164,7 +172,8 @@ func TestHTTPAddress(t *testing.T) {
 	if strings.Contains(off.out.String(), "http") {
 		t.Errorf("without HTTP: %s", off.out)
 	}
-	open := serveWith(t, nil, "--listen", "127.0.0.1:0", "--http", "0.0.0.0:0", "--http-insecure", "--log-format", "json")
+	open := serveWith(t, nil, "--listen", "127.0.0.1:0", "--http", "0.0.0.0:0", "--http-insecure", "--log-format",
+		"json")
 	_, port, err := net.SplitHostPort(regexp.MustCompile(`"http":"http://([^"]*)"`).FindStringSubmatch(open.ready)[1])
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +207,8 @@ func TestPage(t *testing.T) {
 	}
 
 	for mode, code := range map[string]int{"auto": 404, "off": 404, "read": 200} {
-		open := serveWith(t, nil, "--listen", "127.0.0.1:0", "--http", "0.0.0.0:0", "--http-insecure", "--http-page", mode)
+		open := serveWith(t, nil, "--listen", "127.0.0.1:0", "--http", "0.0.0.0:0", "--http-insecure", "--http-page",
+			mode)
 		_, port, err := net.SplitHostPort(strings.TrimPrefix(open.http(t), "http://"))
 		if err != nil {
 			t.Fatal(err)
@@ -210,10 +220,12 @@ func TestPage(t *testing.T) {
 	run(t, "serve", "--http-page", "write").want(t, 2, `--http-page: auto, off, read or actions`)
 	run(t, "serve", "--http", "0.0.0.0:0", "--http-insecure", "--http-page", "actions").want(t, 2,
 		`^holdfast: --http-page actions: an address that other hosts reach, here 0\.0\.0\.0:0, requires TLS for it, .* or listen on 127\.0\.0\.1$`)
-	run(t, "serve", "--http", "off", "--http-page", "read").want(t, 2, `--http-page and --http exclude each other: without HTTP it has no effect`)
+	run(t, "serve", "--http", "off", "--http-page", "read").want(t, 2,
+		`--http-page and --http exclude each other: without HTTP it has no effect`)
 }
 
-// The audit file has one line for each act of an operator, with who and why, is for its owner alone, and can be renamed.
+// The audit file has one line for each act of an operator, with who and why, is for its owner alone, and can be
+// renamed.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -232,12 +244,15 @@ func TestAudit(t *testing.T) {
 		return err == nil
 	})
 	p.holdfast(t, "confirm", "orders.1", "--token", "1", "--by", "ops", "--how", "switched off").want(t, 0, `confirmed`)
-	wantAudit(t, renamed, "an earlier line\n", map[string]any{"msg": "lock broken", "resource": "orders.1", "owner": "a", "token": 1.0, "reason": "it hangs"})
-	wantAudit(t, file, "", map[string]any{"msg": "loss confirmed", "resource": "orders.1", "owner": "a", "token": 1.0, "reason": "ops: switched off"})
+	wantAudit(t, renamed, "an earlier line\n", map[string]any{"msg": "lock broken", "resource": "orders.1",
+		"owner": "a", "token": 1.0, "reason": "it hangs"})
+	wantAudit(t, file, "", map[string]any{"msg": "loss confirmed", "resource": "orders.1", "owner": "a", "token": 1.0,
+		"reason": "ops: switched off"})
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	run(t, "serve", "--data", t.TempDir(), "--audit", t.TempDir()).want(t, 2, `^holdfast: --audit: cannot write ".*": is a directory$`)
+	run(t, "serve", "--data", t.TempDir(), "--audit", t.TempDir()).want(t, 2,
+		`^holdfast: --audit: cannot write ".*": is a directory$`)
 }
 
 // wantAudit fails the test unless the file has these lines: one in JSON with these members, behind what was there.

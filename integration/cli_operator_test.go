@@ -19,13 +19,16 @@ func TestBreak(t *testing.T) {
 	p.holdfast(t, "break", "orders.42", "--token", "1").want(t, 4, `^not held: orders\.42 is free$`)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 	p.holdfast(t, "break", "orders.42").want(t, 2, `^holdfast: --token is required: .*: holdfast get orders\.42$`)
-	p.holdfast(t, "break", "orders.42", "--token", "2").want(t, 4, `^stale token: orders\.42 is held by "me", token 1, `)
-	p.holdfast(t, "break", "orders.42", "--token", "000000000000001", "--reason", "it hangs").want(t, 0, `^broke the lock on orders\.42$`)
+	p.holdfast(t, "break", "orders.42", "--token", "2").want(t, 4,
+		`^stale token: orders\.42 is held by "me", token 1, `)
+	p.holdfast(t, "break", "orders.42", "--token", "000000000000001", "--reason", "it hangs").want(t, 0,
+		`^broke the lock on orders\.42$`)
 	p.holdfast(t, "break", "orders.42", "--token", "1").want(t, 0, `^broke the lock on orders\.42$`)
 	p.holdfast(t, "extend", "orders.42", "--owner", "me").want(t, 4, `^expired: `)
 	p.holdfast(t, "get", "orders.42").want(t, 0, `^free: orders\.42, last token 1$`)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "you").want(t, 0, `token 2`)
-	p.holdfast(t, "break", "orders.42", "--token", "1", "--json").want(t, 4, `^\{"status":"STALE_TOKEN","lease":\{.*"owner":"you","token":"2",`)
+	p.holdfast(t, "break", "orders.42", "--token", "1", "--json").want(t, 4,
+		`^\{"status":"STALE_TOKEN","lease":\{.*"owner":"you","token":"2",`)
 	p.holdfast(t, "break", "orders.42", "--token", "2", "--json").want(t, 0, `^\{"status":"RELEASED"`)
 	p.holdfast(t, "break", "people.7", "--token", "1", "--json").want(t, 4, `^\{"status":"NOT_HELD"`)
 }
@@ -61,7 +64,8 @@ func wantRows(t *testing.T, r result, patterns ...string) {
 	t.Helper()
 	got := rows(r.stdout)
 	if r.code != 0 || r.stderr != "" || len(got) != len(patterns) {
-		t.Fatalf("%q: exit code %d, %d lines, wanted %d\nstdout: %s\nstderr: %s", r.args, r.code, len(got), len(patterns), r.stdout, r.stderr)
+		t.Fatalf("%q: exit code %d, %d lines, wanted %d\nstdout: %s\nstderr: %s", r.args, r.code, len(got),
+			len(patterns), r.stdout, r.stderr)
 	}
 	for i, pattern := range patterns {
 		if !regexp.MustCompile("^" + pattern + "$").MatchString(got[i]) {
@@ -85,7 +89,8 @@ func TestList(t *testing.T) {
 	row := func(name string) string { return regexp.QuoteMeta(name) + ` me 1 23h\S+ 0` }
 	t.Run("InOrder", func(t *testing.T) {
 		t.Parallel()
-		wantRows(t, p.holdfast(t, "ls"), titles, row(".."), row(`"a b"`), row("a.1"), row("b.1"), row("b.1.x"), row("b.2"),
+		wantRows(t, p.holdfast(t, "ls"), titles, row(".."), row(`"a b"`), row("a.1"), row("b.1"), row("b.1.x"),
+			row("b.2"),
 			row("document:123"), row("漢字"))
 		wantRows(t, p.holdfast(t, "list", ">", "--limit", "2"), titles, `.* me 1 23h\S+ 0`, `.* me 1 23h\S+ 0`)
 	})
@@ -162,7 +167,8 @@ func TestListOfWhoWaits(t *testing.T) {
 	})
 	wantRows(t, as("node", "secret", "ls"), titles, `orders\.42 "me\\u202e" 1 9m\S+ 1`)
 	wantRows(t, as("lister", "pass", "ls"), titles, `orders\.42 "me\\u202e" 1 9m\S+ 1`)
-	as("app", "pass", "ls").want(t, 5, `^holdfast: the NATS server at .* does not permit this user to list: .*Publish to "holdfast\.list"`)
+	as("app", "pass", "ls").want(t, 5,
+		`^holdfast: the NATS server at .* does not permit this user to list: .*Publish to "holdfast\.list"`)
 }
 
 // acquire asks for a lock and returns where the answer comes.
@@ -226,7 +232,8 @@ func TestListRefused(t *testing.T) {
 	t.Parallel()
 	run(t, "ls", "--server", "nats://127.0.0.1:1").want(t, 5, `^holdfast: no NATS server answers at `)
 	p := serve(t)
-	p.holdfast(t, "ls", "--prefix", "other").want(t, 5, `^holdfast: no Holdfast node with the prefix "other" answers at `)
+	p.holdfast(t, "ls", "--prefix", "other").want(t, 5,
+		`^holdfast: no Holdfast node with the prefix "other" answers at `)
 }
 
 // Each limit refuses what goes beyond it, and says which it is.
@@ -236,7 +243,8 @@ func TestLimitsOfANode(t *testing.T) {
 		p := serve(t, "--max-held", "2")
 		p.holdfast(t, "acquire", "a", "--owner", "me").want(t, 0, `token 1`)
 		p.holdfast(t, "acquire", "b", "--owner", "me").want(t, 0, `token 1`)
-		p.holdfast(t, "acquire", "c", "--owner", "me").want(t, 5, `^holdfast: overloaded: held: 2 leases are held on this node`)
+		p.holdfast(t, "acquire", "c", "--owner", "me").want(t, 5,
+			`^holdfast: overloaded: held: 2 leases are held on this node`)
 		p.holdfast(t, "acquire", "c", "--owner", "me", "--json").want(t, 5, `^\{"status":"OVERLOADED","error":"held: `)
 		p.holdfast(t, "release", "a", "--owner", "me").want(t, 0, `^released`)
 		p.holdfast(t, "acquire", "c", "--owner", "me").want(t, 0, `token 1`)
@@ -276,7 +284,8 @@ func TestLimitsOfANode(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := p.holdfast(t, "get", "a")
-			return r.code == 5 && strings.HasPrefix(r.stderr, "holdfast: overloaded: rate: 1 requests a second is all that this node takes")
+			return r.code == 5 && strings.HasPrefix(r.stderr,
+				"holdfast: overloaded: rate: 1 requests a second is all that this node takes")
 		})
 	})
 	t.Run("Memory", func(t *testing.T) {

@@ -44,8 +44,8 @@ func served(t *testing.T, c *certificates, connect func(*tls.Config) error) *big
 	return serial
 }
 
-// Certificates are rotated and users come and go while a client renews its lease of a second: it never loses it, the node stays
-// connected, and a file that cannot be used changes nothing.
+// Certificates are rotated and users come and go while a client renews its lease of a second: it never loses it, the
+// node stays connected, and a file that cannot be used changes nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
@@ -62,7 +62,8 @@ func TestReload(t *testing.T) {
 	p := serve(t, append(c.flags("ca", "server"), "--auth", auth, "--user", "node", "--password", "secret",
 		"--http-tls", c.file("https.pem")+","+c.file("https-key.pem"))...)
 	dial := func(user string, opts ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect(p.url, append([]nats.Option{nats.UserInfo(user, "secret"), nats.RootCAs(c.file("ca.pem"))}, opts...)...)
+		return nats.Connect(p.url, append([]nats.Option{nats.UserInfo(user, "secret"), nats.RootCAs(c.file("ca.pem"))},
+			opts...)...)
 	}
 	mustDial := func(user string, opts ...nats.Option) *nats.Conn {
 		t.Helper()
@@ -87,7 +88,8 @@ func TestReload(t *testing.T) {
 			return err
 		})
 	}
-	address := strings.TrimPrefix(strings.TrimSuffix(strings.Fields(p.out.WaitFor(t, p.done, "/metrics"))[1], "/metrics;"), "https://")
+	address := strings.TrimPrefix(strings.TrimSuffix(strings.Fields(p.out.WaitFor(t, p.done, "/metrics"))[1],
+		"/metrics;"), "https://")
 	httpSerial := func() *big.Int {
 		return served(t, c, func(settings *tls.Config) error {
 			conn, err := tls.Dial("tcp", address, settings)
@@ -104,7 +106,8 @@ func TestReload(t *testing.T) {
 		{auth, "authorization {", `auth.conf: `},
 		{auth, users("holder"), `auth.conf does not admit the login of this node`},
 		{auth, "listen: 1", `auth.conf has listen; a file with logins has none`},
-		{auth, "accounts { APP: { jetstream: enabled, users: [" + user("node") + "] } }", `the user of this node is in the account APP now`},
+		{auth, "accounts { APP: { jetstream: enabled, users: [" + user("node") + "] } }",
+			`the user of this node is in the account APP now`},
 		{c.file("server.pem"), "-----BEGIN", `the certificate ` + c.file("server.pem")},
 		{c.file("https.pem"), "-----BEGIN", `what=\"certificate for HTTPS\"`},
 	} {
@@ -116,7 +119,8 @@ func TestReload(t *testing.T) {
 		p.signal(t, syscall.SIGHUP)
 		stand.Eventually(t, "the log names "+broken.says, func() bool {
 			for line := range strings.Lines(p.log.String()) {
-				if strings.Contains(line, "not reloaded") && strings.Contains(line, strings.ReplaceAll(broken.says, `\"`, `"`)) {
+				if strings.Contains(line, "not reloaded") &&
+					strings.Contains(line, strings.ReplaceAll(broken.says, `\"`, `"`)) {
 					return true
 				}
 			}
@@ -156,7 +160,9 @@ func TestReload(t *testing.T) {
 	}
 
 	// The holder has what it had, after renewals beyond its first lease.
-	stand.Eventually(t, "the lease is renewed", func() bool { return held.Deadline().After(began.Add(3 * time.Second)) })
+	stand.Eventually(t, "the lease is renewed", func() bool {
+		return held.Deadline().After(began.Add(3 * time.Second))
+	})
 	select {
 	case <-held.Lost():
 		t.Error("the lease was lost")
@@ -187,7 +193,8 @@ func TestReloadOfNATSConfiguration(t *testing.T) {
 	p.hangUp(t, "does not admit the login of this node")
 	write(t, file, string(text)+"\nserver_name: another")
 	p.hangUp(t, "NATS cannot change ServerName while it runs; set it back, or restart this node")
-	write(t, file, strings.Replace(string(text), logins(""), logins(`, { user: alice, password: "`+secretHash+`" }`), 1))
+	write(t, file, strings.Replace(string(text), logins(""), logins(`, { user: alice, password: "`+secretHash+`" }`),
+		1))
 	p.hangUp(t, "msg=reloaded what=NATS")
 	runWith(t, p.alice("secret"), "acquire", "a").want(t, 0, `token 1`)
 }

@@ -32,14 +32,16 @@ func TestDocumentedPermissions(t *testing.T) {
 	app := func(args ...string) result {
 		return runWith(t, []string{"NATS_USER=app", "NATS_PASSWORD=pass", "NATS_URL=" + p.url}, args...)
 	}
-	app("lock", "orders.42", "-v", "--", "true").wantBoth(t, 0, `^$`, `^holdfast: acquired orders\.42: token 1\nholdfast: released orders\.42\n$`)
+	app("lock", "orders.42", "-v", "--", "true").wantBoth(t, 0, `^$`,
+		`^holdfast: acquired orders\.42: token 1\nholdfast: released orders\.42\n$`)
 	app("acquire", "orders.42", "--owner", "me").want(t, 0, `token 2`)
 	app("extend", "orders.42", "--owner", "me").want(t, 0, `token 2`)
 	app("get", "orders.42").want(t, 0, `^held: `)
 	app("break", "orders.42", "--token", "2").want(t, 5, `does not permit this user to break`)
 	app("release", "orders.42", "--owner", "me").want(t, 0, `^released`)
 	app("acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
-	app("bench", "--duration", "100ms", "--names", "orders.").wantBoth(t, 0, `^\d+ pairs of acquire and release in `, `^$`)
+	app("bench", "--duration", "100ms", "--names", "orders.").wantBoth(t, 0, `^\d+ pairs of acquire and release in `,
+		`^$`)
 	app("bench", "--names", "people.").want(t, 5, `does not permit this user to acquire`)
 
 	refusals := make(chan error, 16)
@@ -50,7 +52,8 @@ func TestDocumentedPermissions(t *testing.T) {
 	}
 	defer nc.Close()
 	for _, subject := range []string{
-		"holdfast.event.orders.42", "holdfast.break.orders.42", "holdfast.shard.0.break.orders.42", "holdfast.confirm.orders.42",
+		"holdfast.event.orders.42", "holdfast.break.orders.42", "holdfast.shard.0.break.orders.42",
+		"holdfast.confirm.orders.42",
 		"holdfast.node.orders.42", "$KV.HOLDFAST_0.x", "$JS.API.INFO",
 	} {
 		if err := nc.Publish(subject, []byte("{}")); err != nil {

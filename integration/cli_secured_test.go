@@ -27,7 +27,8 @@ func TestSecuredCluster(t *testing.T) {
 
 	orders, operator := c.user("orders", "client"), c.user("operator", "client")
 	runWith(t, orders, "lock", "orders.42", "-v", "--", "sh", "-c", "echo $HOLDFAST_TOKEN").
-		wantBoth(t, 0, `^000000000000001\n$`, `^holdfast: acquired orders\.42: token 1\nholdfast: released orders\.42\n$`)
+		wantBoth(t, 0, `^000000000000001\n$`,
+			`^holdfast: acquired orders\.42: token 1\nholdfast: released orders\.42\n$`)
 	runWith(t, orders, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 2`)
 	runWith(t, orders, "break", "orders.42", "--token", "2").want(t, 5, `does not permit this user to break`)
 	runWith(t, orders, "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
@@ -41,7 +42,8 @@ func TestSecuredCluster(t *testing.T) {
 	// Neither an unknown certificate nor the right one with another password gets in.
 	runWith(t, c.user("orders", "route"), "get", "orders.42").want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
 	runWith(t, append(orders, "NATS_PASSWORD=wrong"), "get", "orders.42").want(t, 5, `does not permit this user`)
-	run(t, "get", "orders.42", "--server", "tls://"+c.clients[0], "--tls-ca", c.file("ca.pem"), "--user", "orders", "--password", "o").
+	run(t, "get", "orders.42", "--server", "tls://"+c.clients[0], "--tls-ca", c.file("ca.pem"), "--user", "orders",
+		"--password", "o").
 		want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
 
 	// A server that has a client's certificate for its routes stays outside.
@@ -74,7 +76,8 @@ func TestSecuredClusterByConfiguration(t *testing.T) {
 		name := fmt.Sprintf("n%d", i+1)
 		file := c.file(name + ".conf")
 		write(t, file, c.here(t, config[1], i))
-		nodes = append(nodes, c.run(t, swap(t, swap(t, command[1], "/etc/holdfast/nats.conf", file), "--name n1 ", "--name "+name+" ")))
+		nodes = append(nodes, c.run(t, swap(t, swap(t, command[1], "/etc/holdfast/nats.conf", file), "--name n1 ",
+			"--name "+name+" ")))
 	}
 	for i, node := range nodes {
 		node.out.WaitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
@@ -148,7 +151,8 @@ func (s *secured) here(t *testing.T, text string, i int) string {
 // run starts the command of a node, with the passwords.
 func (s *secured) run(t *testing.T, command string) *process {
 	t.Helper()
-	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"}, strings.Fields(command)...)
+	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"},
+		strings.Fields(command)...)
 }
 
 // user returns the variables of a client that logs in so, with one of the certificates.

@@ -85,7 +85,8 @@ func TestDataDirectory(t *testing.T) {
 		want(t, 1, `^holdfast: the data directory cannot be used: .* is in use by another process`)
 	p.signal(t, syscall.SIGINT)
 	p.wait(t)
-	run(t, "serve", "--listen", "127.0.0.1:0", "--data", dir, "--shards", "4").want(t, 1, `^holdfast: .*was made with 3, not 4`)
+	run(t, "serve", "--listen", "127.0.0.1:0", "--data", dir, "--shards", "4").want(t, 1,
+		`^holdfast: .*was made with 3, not 4`)
 	if same := serve(t, "--data", dir); !strings.Contains(same.ready, "3 shards") {
 		t.Errorf("without --shards: %s", same.ready)
 	}
@@ -123,10 +124,12 @@ func TestListenAddress(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	data := t.TempDir()
 	r := run(t, "serve", "--listen", taken.Addr().String(), "--data", data)
-	if r.code != 1 || !regexp.MustCompile(`(?m)^holdfast: .*another program listens there`).MatchString(r.stderr) || r.stdout != "" {
+	if r.code != 1 || !regexp.MustCompile(`(?m)^holdfast: .*another program listens there`).MatchString(r.stderr) ||
+		r.stdout != "" {
 		t.Errorf("port in use: %+v", r)
 	}
-	run(t, "serve", "--listen", "0.0.0.0:0", "--data", data).want(t, 1, `^holdfast: .*open to other hosts without authentication.*--allow-remote`)
+	run(t, "serve", "--listen", "0.0.0.0:0", "--data", data).want(t, 1,
+		`^holdfast: .*open to other hosts without authentication.*--allow-remote`)
 	run(t, "serve", "--listen", "here", "--data", data).want(t, 1, `^holdfast: .*"here" is not host:port`)
 	run(t, "serve", "--listen", "127.0.0.1:x", "--data", data).want(t, 1, `^holdfast: .*no port from 1 to 65535`)
 	open := serveWith(t, nil, "--listen", "0.0.0.0:0", "--allow-remote")
@@ -140,17 +143,24 @@ func TestServeUsage(t *testing.T) {
 		says            string
 	}{
 		{nil, []string{"--server", "nats://x", "--data", "d"}, `--server and --data exclude each other: `},
-		{nil, []string{"--nats", "nats://x", "--data", "d"}, `--server and --data exclude each other: `}, // as earlier versions called it
+		// as earlier versions called it
+		{nil, []string{"--nats", "nats://x", "--data", "d"}, `--server and --data exclude each other: `},
 		{[]string{"HOLDFAST_NATS=nats://x"}, []string{"--data", "d"}, `HOLDFAST_NATS and --data exclude each other: `},
-		{[]string{"HOLDFAST_SERVER=nats://x"}, []string{"--data", "d"}, `HOLDFAST_SERVER and --data exclude each other: `},
-		{nil, []string{"--server", "nats://x", "--listen", "127.0.0.1:0"}, `--server and --listen exclude each other: `},
-		{nil, []string{"--server", "nats://x", "--nats-config", "f"}, `--server and --nats-config exclude each other: `},
+		{[]string{"HOLDFAST_SERVER=nats://x"}, []string{"--data", "d"},
+			`HOLDFAST_SERVER and --data exclude each other: `},
+		{nil, []string{"--server", "nats://x", "--listen", "127.0.0.1:0"},
+			`--server and --listen exclude each other: `},
+		{nil, []string{"--server", "nats://x", "--nats-config", "f"},
+			`--server and --nats-config exclude each other: `},
 		{nil, []string{"--server", "nats://x", "--unsafe-sync"}, `--server and --unsafe-sync exclude each other: `},
-		{[]string{"HOLDFAST_DATA=d"}, []string{"--server", "nats://x"}, `--server and HOLDFAST_DATA exclude each other: `},
+		{[]string{"HOLDFAST_DATA=d"}, []string{"--server", "nats://x"},
+			`--server and HOLDFAST_DATA exclude each other: `},
 		{nil, []string{"--nats-config", "f", "--data", "d"}, `--nats-config and --data exclude each other: `},
-		{nil, []string{"--nats-config", "f", "--tls-cert", "c"}, `--nats-config and --tls-cert exclude each other: .*TLS and the logins`},
+		{nil, []string{"--nats-config", "f", "--tls-cert", "c"},
+			`--nats-config and --tls-cert exclude each other: .*TLS and the logins`},
 		{nil, []string{"--tls-first"}, `--tls-first needs --server: they are for an external NATS`},
-		{nil, []string{"--server", "nats://x", "--inbox-prefix", "a b"}, `--inbox-prefix: a subject without spaces and wildcards`},
+		{nil, []string{"--server", "nats://x", "--inbox-prefix", "a b"},
+			`--inbox-prefix: a subject without spaces and wildcards`},
 		{nil, []string{"--nats-config", "f", "--auth", "a"}, `--nats-config and --auth exclude each other: `},
 		{nil, []string{"--server", "nats://x", "--auth", "a"}, `--server and --auth exclude each other: `},
 		{nil, []string{"--nats-config", "missing"}, `--nats-config: cannot read "missing": no such file or directory`},
@@ -170,7 +180,8 @@ func TestServeUsage(t *testing.T) {
 		{nil, []string{"--replicas", "0"}, `--replicas: 1 to 5, got 0`},
 		{nil, []string{"--cluster-listen", "127.0.0.1:6222"}, `--cluster-listen needs --routes`},
 		{nil, []string{"--routes", "127.0.0.1:6222"}, `--routes needs --cluster-listen`},
-		{nil, []string{"--server", "nats://x", "--routes", "127.0.0.1:6222"}, `--server and --routes exclude each other`},
+		{nil, []string{"--server", "nats://x", "--routes", "127.0.0.1:6222"},
+			`--server and --routes exclude each other`},
 		{nil, []string{"--cluster-listen", "127.0.0.1:6222", "--routes", "here"}, `route "here" is not HOST:PORT`},
 		{nil, []string{"--name", "a b"}, `--name: .* without spaces, got "a b"`},
 		{nil, []string{"--prefix", "$JS"}, `--prefix: not beginning with _ or \$, got "\$JS"`},
@@ -179,8 +190,10 @@ func TestServeUsage(t *testing.T) {
 		{nil, []string{"--max-delay", "2h"}, `--max-delay: 0ms to 1h, got "2h"`},
 		{nil, []string{"--max-connections", "15"}, `--max-connections: 16 to 1000000, got "15"`},
 		{nil, []string{"--max-subscriptions", "0"}, `--max-subscriptions: 100000 to 100000000, got "0"`},
-		{nil, []string{"--server", "nats://x", "--max-connections", "16"}, `--server and --max-connections exclude each other: `},
-		{nil, []string{"--nats-config", "f", "--max-subscriptions", "100000"}, `--nats-config and --max-subscriptions exclude each other: .*max_subscriptions`},
+		{nil, []string{"--server", "nats://x", "--max-connections", "16"},
+			`--server and --max-connections exclude each other: `},
+		{nil, []string{"--nats-config", "f", "--max-subscriptions", "100000"},
+			`--nats-config and --max-subscriptions exclude each other: .*max_subscriptions`},
 		{nil, []string{"--max-held", "0"}, `--max-held: 1 to 100000000, got "0"`},
 		{nil, []string{"--max-waiting", "-1"}, `--max-waiting: 1 to 10000000, got "-1"`},
 		{nil, []string{"--max-queue", "1000001"}, `--max-queue: 1 to 1000000, got "1000001"`},
@@ -202,7 +215,8 @@ func TestServeUsage(t *testing.T) {
 	}
 	run(t, "serve", "--listen", "127.0.0.1:0", "--cluster-listen", "0.0.0.0:6222", "--routes", "127.0.0.1:6222").
 		want(t, 1, `^holdfast: .*0\.0\.0\.0:6222 is open to other hosts .* --allow-remote$`)
-	run(t, "serve", "--replicas", "3", "--listen", "127.0.0.1:0").want(t, 2, `^holdfast: .*3 replicas need a JetStream cluster`)
+	run(t, "serve", "--replicas", "3", "--listen", "127.0.0.1:0").want(t, 2,
+		`^holdfast: .*3 replicas need a JetStream cluster`)
 }
 
 // A node whose NATS starts later waits for it, until a signal ends it.
@@ -233,9 +247,11 @@ func TestNATSConfiguration(t *testing.T) {
 				publish: ["holdfast.acquire.orders.>", "holdfast.get.orders.>"], subscribe: ["_INBOX.>"] } }
 			{ user: deaf, password: pass, permissions: { publish: [">"], subscribe: ["nothing"] } }
 		] }`)
-	for _, login := range [][]string{{"--user", "wrong", "--password", "secret"}, {"--user", "node", "--password", "wrong"}} {
+	for _, login := range [][]string{{"--user", "wrong", "--password", "secret"},
+		{"--user", "node", "--password", "wrong"}} {
 		r := run(t, append([]string{"serve", "--nats-config", file}, login...)...)
-		r.wantBoth(t, 5, `^$`, `holdfast: cannot connect to NATS: .*nats\.conf does not permit this user; give --creds, --nkey, or --user and --password`)
+		r.wantBoth(t, 5, `^$`,
+			`holdfast: cannot connect to NATS: .*nats\.conf does not permit this user; give --creds, --nkey, or --user and --password`)
 	}
 	p := serveWith(t, []string{"HOLDFAST_PASSWORD=secret"}, "--nats-config", file, "--user", "node")
 	p.holdfast(t, "get", "orders.42").want(t, 5, `^holdfast: the NATS server at nats://.* does not permit this user`)
@@ -243,15 +259,19 @@ func TestNATSConfiguration(t *testing.T) {
 	p.holdfast(t, "acquire", "orders.42", "--user", "app", "--password", "pass").want(t, 0, `token 1`)
 	p.holdfast(t, "acquire", "people.7", "--user", "app", "--password", "pass").
 		want(t, 5, `does not permit this user to acquire: .*Publish to "holdfast\.acquire\.people\.7"`)
-	p.holdfast(t, "acquire", "people.7", "--user", "deaf", "--password", "pass").want(t, 5, `does not permit this user to acquire: .*Subscription`)
-	runWith(t, []string{"NATS_URL=" + p.url, "NATS_USER=app", "NATS_PASSWORD=pass"}, "get", "orders.42").want(t, 0, `^held: `)
+	p.holdfast(t, "acquire", "people.7", "--user", "deaf", "--password", "pass").want(t, 5,
+		`does not permit this user to acquire: .*Subscription`)
+	runWith(t, []string{"NATS_URL=" + p.url, "NATS_USER=app", "NATS_PASSWORD=pass"}, "get", "orders.42").want(t, 0,
+		`^held: `)
 
 	// Two deployments in one NATS do not meet.
-	other := serveWith(t, nil, "--server", strings.Replace(p.url, "//", "//node:secret@", 1), "--prefix", "other", "--shards", "1", "--name", "b")
+	other := serveWith(t, nil, "--server", strings.Replace(p.url, "//", "//node:secret@", 1), "--prefix", "other",
+		"--shards", "1", "--name", "b")
 	if strings.Contains(other.ready, "secret") {
 		t.Errorf("the password is shown: %s", other.ready)
 	}
-	other.holdfast(t, "acquire", "orders.42", "--prefix", "other", "--user", "node", "--password", "secret").want(t, 0, `token 1`)
+	other.holdfast(t, "acquire", "orders.42", "--prefix", "other", "--user", "node", "--password", "secret").want(t, 0,
+		`token 1`)
 }
 
 func write(t *testing.T, file, text string) {

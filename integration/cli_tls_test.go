@@ -30,7 +30,8 @@ type certificates struct {
 func newCertificates(t *testing.T) *certificates {
 	t.Helper()
 	dir := t.TempDir()
-	c := &certificates{dir: dir, ca: stand.NewAuthority(t, dir, "ca"), strange: stand.NewAuthority(t, dir, "strange-ca")}
+	c := &certificates{dir: dir, ca: stand.NewAuthority(t, dir, "ca"),
+		strange: stand.NewAuthority(t, dir, "strange-ca")}
 	c.ca.Issue("server")
 	c.ca.Issue("client", clientOnly)
 	return c
@@ -58,7 +59,8 @@ func expired(c *x509.Certificate) {
 
 func notYetValid(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour / 2) }
 
-// A certificate is required by flags alone, and each client without a right one is told why, and the log of the node as well.
+// A certificate is required by flags alone, and each client without a right one is told why, and the log of the node as
+// well.
 func TestTLSByFlags(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
@@ -68,17 +70,23 @@ func TestTLSByFlags(t *testing.T) {
 	if !strings.HasPrefix(p.url, "tls://") {
 		t.Errorf("ready at %s", p.url)
 	}
-	p.holdfast(t, append([]string{"acquire", "orders.42", "--owner", "me"}, c.flags("ca", "client")...)...).want(t, 0, `token 1`)
+	p.holdfast(t, append([]string{"acquire", "orders.42", "--owner", "me"}, c.flags("ca", "client")...)...).want(t, 0,
+		`token 1`)
 	t.Run("Refused", func(t *testing.T) {
 		for name, test := range map[string]struct {
 			flags []string
 			says  string
 		}{
-			"NoCertificate":      {c.flags("ca", ""), `cannot connect to NATS at tls://\S+: .*tls: certificate required`},
-			"ExpiredCertificate": {c.flags("ca", "expired"), `cannot connect to NATS at tls://\S+: .*tls: expired certificate`},
-			"StrangeCertificate": {c.flags("ca", "strange"), `cannot connect to NATS at tls://\S+: .*tls: certificate required`},
-			"StrangeAuthority":   {c.flags("strange-ca", "client"), `cannot connect to NATS at tls://\S+: .*certificate signed by unknown authority`},
-			"NoAuthority":        {nil, `cannot connect to NATS at tls://\S+: .*certificate signed by unknown authority`},
+			"NoCertificate": {c.flags("ca", ""),
+				`cannot connect to NATS at tls://\S+: .*tls: certificate required`},
+			"ExpiredCertificate": {c.flags("ca", "expired"),
+				`cannot connect to NATS at tls://\S+: .*tls: expired certificate`},
+			"StrangeCertificate": {c.flags("ca", "strange"),
+				`cannot connect to NATS at tls://\S+: .*tls: certificate required`},
+			"StrangeAuthority": {c.flags("strange-ca", "client"),
+				`cannot connect to NATS at tls://\S+: .*certificate signed by unknown authority`},
+			"NoAuthority": {nil,
+				`cannot connect to NATS at tls://\S+: .*certificate signed by unknown authority`},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -88,7 +96,8 @@ func TestTLSByFlags(t *testing.T) {
 		t.Run("PlainServer", func(t *testing.T) {
 			t.Parallel()
 			plain := serve(t)
-			run(t, "get", "a", "--server", strings.Replace(plain.url, "nats://", "tls://", 1)).want(t, 5, `cannot connect to NATS at tls://\S+: .*secure connection not available`)
+			run(t, "get", "a", "--server", strings.Replace(plain.url, "nats://", "tls://", 1)).want(t, 5,
+				`cannot connect to NATS at tls://\S+: .*secure connection not available`)
 		})
 		t.Run("PlainText", func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +109,8 @@ func TestTLSByFlags(t *testing.T) {
 			if _, err := nc.Write([]byte("CONNECT {}\r\nPING\r\n")); err != nil {
 				t.Fatal(err)
 			}
-			if said, _ := io.ReadAll(nc); strings.Contains(string(said), "PONG") || !strings.Contains(string(said), `"tls_required":true`) {
+			if said, _ := io.ReadAll(nc); strings.Contains(string(said), "PONG") ||
+				!strings.Contains(string(said), `"tls_required":true`) {
 				t.Errorf("the server said %q", said)
 			}
 		})
@@ -115,8 +125,12 @@ func TestTLSRefusals(t *testing.T) {
 	c.ca.Issue("expired", expired)
 	c.ca.Issue("early", notYetValid)
 	c.ca.Issue("nameless", func(x *x509.Certificate) { x.IPAddresses = nil })
-	c.ca.Issue("client-only", func(x *x509.Certificate) { x.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })
-	c.ca.Issue("server-only", func(x *x509.Certificate) { x.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })
+	c.ca.Issue("client-only", func(x *x509.Certificate) {
+		x.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	})
+	c.ca.Issue("server-only", func(x *x509.Certificate) {
+		x.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	})
 	c.ca.Issue("elsewhere", func(x *x509.Certificate) { x.IPAddresses, x.DNSNames = nil, []string{"n9.example.com"} })
 	cluster := []string{"--name", "n1", "--cluster-listen", "127.0.0.1:0", "--routes", "127.0.0.1:6222"}
 	for _, test := range []struct {
@@ -124,27 +138,38 @@ func TestTLSRefusals(t *testing.T) {
 		code int
 		says string
 	}{
-		{c.flags("ca", "expired"), 1, `a certificate is not valid at this time: \S+expired\.pem expired on .*; renew it`},
-		{c.flags("ca", "early"), 1, `a certificate is not valid at this time: \S+early\.pem is valid from .*; check the clock`},
+		{c.flags("ca", "expired"), 1,
+			`a certificate is not valid at this time: \S+expired\.pem expired on .*; renew it`},
+		{c.flags("ca", "early"), 1,
+			`a certificate is not valid at this time: \S+early\.pem is valid from .*; check the clock`},
 		{c.flags("ca", "nameless"), 2, `the certificate \S+nameless\.pem names no host, .*subject alternative name`},
 		{c.flags("ca", "client-only"), 2, `the certificate \S+client-only\.pem is not for serverAuth`},
-		{[]string{"--tls-cert", c.file("server.pem"), "--tls-key", c.file("client-key.pem")}, 2, `the certificate \S+server\.pem with the key \S+client-key\.pem: .*private key does not match public key`},
-		{[]string{"--tls-ca", c.file("ca-key.pem"), "--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, 2, `the authorities \S+ca-key\.pem: no certificate in PEM`},
+		{[]string{"--tls-cert", c.file("server.pem"), "--tls-key", c.file("client-key.pem")}, 2,
+			`the certificate \S+server\.pem with the key \S+client-key\.pem: .*private key does not match public key`},
+		{[]string{"--tls-ca", c.file("ca-key.pem"), "--tls-cert", c.file("server.pem"), "--tls-key",
+			c.file("server-key.pem")}, 2, `the authorities \S+ca-key\.pem: no certificate in PEM`},
 		{[]string{"--tls-cert", c.file("server.pem")}, 2, `--tls-cert needs --tls-key`},
-		{[]string{"--tls-verify", "--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, 2, `--tls-verify needs --tls-ca: `},
+		{[]string{"--tls-verify", "--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, 2,
+			`--tls-verify needs --tls-ca: `},
 		{[]string{"--server", "nats://127.0.0.1:1", "--tls-verify"}, 2, `--server and --tls-verify exclude each other`},
 		{[]string{"--cluster-tls", c.file("server.pem")}, 2, `--cluster-tls needs --cluster-listen`},
 		{append([]string{"--cluster-tls", c.file("server.pem")}, cluster...), 2,
 			`--cluster-tls: 3 files, separated by commas: certificate, key, authority; got 1`},
-		{append([]string{"--cluster-tls", c.file("server.pem") + "," + c.file("server-key.pem") + ",missing"}, cluster...), 2,
+		{append([]string{"--cluster-tls", c.file("server.pem") + "," + c.file("server-key.pem") + ",missing"},
+			cluster...), 2,
 			`--cluster-tls: cannot read "missing": no such file`},
 		{append([]string{"--cluster-tls-cert", c.file("server.pem")}, cluster...), 2,
 			`holdfast serve has no flag --cluster-tls-cert any more; give the three files as --cluster-tls CERT,KEY,CA$`},
-		{[]string{"--http-tls", c.file("server.pem")}, 2, `--http-tls: 2 files, separated by commas: certificate, key; got 1`},
-		{append([]string{"--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, cluster...), 2, `members of a cluster verify one another by an authority; give --tls-ca`},
-		{append(c.flags("ca", "server-only"), cluster...), 2, `the certificate \S+server-only\.pem is not for clientAuth`},
-		{append(c.flags("ca", "elsewhere"), cluster...), 2, `the certificate \S+elsewhere\.pem names no host of --routes`},
-		{append(c.flags("ca", "server"), "--listen", "0.0.0.0:0"), 1, `open to other hosts without authentication: no login is required; `},
+		{[]string{"--http-tls", c.file("server.pem")}, 2,
+			`--http-tls: 2 files, separated by commas: certificate, key; got 1`},
+		{append([]string{"--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, cluster...), 2,
+			`members of a cluster verify one another by an authority; give --tls-ca`},
+		{append(c.flags("ca", "server-only"), cluster...), 2,
+			`the certificate \S+server-only\.pem is not for clientAuth`},
+		{append(c.flags("ca", "elsewhere"), cluster...), 2,
+			`the certificate \S+elsewhere\.pem names no host of --routes`},
+		{append(c.flags("ca", "server"), "--listen", "0.0.0.0:0"), 1,
+			`open to other hosts without authentication: no login is required; `},
 	} {
 		if test.args[0] != "--server" {
 			test.args = append(test.args, "--data", t.TempDir())
@@ -160,29 +185,36 @@ func TestFirstMemberWithTLS(t *testing.T) {
 	c.ca.Issue("server", func(x *x509.Certificate) { x.IPAddresses, x.DNSNames = nil, []string{"localhost"} })
 	route := porttest.Free(t, 1)[0]
 	_, port, _ := net.SplitHostPort(route)
-	p := serve(t, append(c.flags("ca", "server"), "--name", "n1", "--cluster-listen", "0.0.0.0:"+port, "--routes", "localhost:"+port)...)
-	run(t, append([]string{"acquire", "orders.42", "--server", strings.Replace(p.url, "127.0.0.1", "localhost", 1)}, c.flags("ca", "")...)...).want(t, 0, `token 1`)
+	p := serve(t, append(c.flags("ca", "server"), "--name", "n1", "--cluster-listen", "0.0.0.0:"+port, "--routes",
+		"localhost:"+port)...)
+	run(t, append([]string{"acquire", "orders.42", "--server", strings.Replace(p.url, "127.0.0.1", "localhost", 1)},
+		c.flags("ca", "")...)...).want(t, 0, `token 1`)
 }
 
-// Three members with one authority for all: a client with a certificate of it is let in as a client, and not as a member. The
-// command about members has the certificate of one.
+// Three members with one authority for all: a client with a certificate of it is let in as a client, and not as a
+// member. The command about members has the certificate of one.
 func TestMembersWithTLS(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]bool{"OneAuthority": false, "OwnAuthority": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCertificates(t)
-			c.ca.Issue("named", func(x *x509.Certificate) { x.IPAddresses, x.DNSNames = nil, []string{"client.example.com"} })
+			c.ca.Issue("named", func(x *x509.Certificate) {
+				x.IPAddresses, x.DNSNames = nil,
+					[]string{"client.example.com"}
+			})
 			c.strange.Issue("route")
 			flags, intruder := append(c.flags("ca", "server"), "--tls-verify"), c.flags("ca", "named")
 			member := c.flags("ca", "server")
 			if own {
-				flags = append(flags, "--cluster-tls", strings.Join([]string{c.file("route.pem"), c.file("route-key.pem"), c.file("strange-ca.pem")}, ","))
+				flags = append(flags, "--cluster-tls",
+					strings.Join([]string{c.file("route.pem"), c.file("route-key.pem"), c.file("strange-ca.pem")}, ","))
 				member = c.flags("strange-ca", "route")
 			}
 			m := stand.StartMembers(t, 3, flags...)
 			url := strings.ReplaceAll(m.URLs(), "nats://", "tls://")
-			run(t, append([]string{"acquire", "orders.42", "--owner", "me", "--server", url}, c.flags("ca", "client")...)...).want(t, 0, `token 1`)
+			run(t, append([]string{"acquire", "orders.42", "--owner", "me", "--server", url},
+				c.flags("ca", "client")...)...).want(t, 0, `token 1`)
 			members := func(files []string, more ...string) result {
 				return run(t, append(append([]string{"members", "--routes", m.Routes()}, files...), more...)...)
 			}
@@ -224,8 +256,8 @@ func TestMembersWithTLS(t *testing.T) {
 	}
 }
 
-// A server that begins with TLS, and a proxy before it, by flags and by a context that has all of it. The node and the client may
-// listen on inboxes of their own only.
+// A server that begins with TLS, and a proxy before it, by flags and by a context that has all of it. The node and the
+// client may listen on inboxes of their own only.
 func TestHandshakeFirst(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
@@ -236,7 +268,9 @@ func TestHandshakeFirst(t *testing.T) {
 			{ user: alice, password: x, permissions: { publish: "holdfast.>", subscribe: "_INBOX_alice.>" } }
 		] }`, c.file("server.pem"), c.file("server-key.pem"), c.file("ca.pem")))
 	url := stand.StartNATS(t, embedded.Config{ConfigFile: file}).ClientURL()
-	node := startWith(t, []string{"HOLDFAST_PASSWORD=x"}, append(c.flags("ca", "client"), "serve", "--server", url, "--user", "node", "--tls-first", "--inbox-prefix", "_INBOX_node")...)
+	node := startWith(t, []string{"HOLDFAST_PASSWORD=x"},
+		append(c.flags("ca", "client"), "serve", "--server", url, "--user", "node", "--tls-first", "--inbox-prefix",
+			"_INBOX_node")...)
 	node.out.WaitFor(t, node.done, "Holdfast is ready")
 	alice := []string{"NATS_URL=" + url, "NATS_USER=alice", "NATS_PASSWORD=x"}
 	flags := append(c.flags("ca", "client"), "--tlsfirst", "--inbox-prefix", "_INBOX_alice")
@@ -247,9 +281,10 @@ func TestHandshakeFirst(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "nats", "context", "all.json"), fmt.Sprintf(`{"description":"a test","url":%q,"user":"alice","password":"x","ca":%q,"cert":%q,"key":%q,
+	write(t, filepath.Join(dir, "nats", "context", "all.json"),
+		fmt.Sprintf(`{"description":"a test","url":%q,"user":"alice","password":"x","ca":%q,"cert":%q,"key":%q,
 		"inbox_prefix":"_INBOX_alice","tls_first":true,"socks_proxy":"socks5://%s","token":"","creds":"","nkey":"","nsc":"","color_scheme":"","jetstream_domain":""}`,
-		url, c.file("ca.pem"), c.file("client.pem"), c.file("client-key.pem"), through.address))
+			url, c.file("ca.pem"), c.file("client.pem"), c.file("client-key.pem"), through.address))
 	runWith(t, []string{"XDG_CONFIG_HOME=" + dir}, "get", "orders.42", "--context", "all").want(t, 0, `^held`)
 	if through.connections.Load() == 0 {
 		t.Error("the proxy of the context was not used")
@@ -297,7 +332,8 @@ func forward(client net.Conn) {
 	if _, err := io.ReadFull(client, request[:]); err != nil {
 		return
 	}
-	server, err := net.Dial("tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte(request[4:8])), binary.BigEndian.Uint16(request[8:])).String())
+	server, err := net.Dial("tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte(request[4:8])),
+		binary.BigEndian.Uint16(request[8:])).String())
 	if err != nil {
 		return
 	}

@@ -15,7 +15,8 @@ func TestCommandsWaitForAServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address, tried := hangUp(t)
-			command := start(t, append([]string{args[0], "--server", "nats://" + address, "--timeout", "1m"}, args[1:]...)...)
+			command := start(t, append([]string{args[0], "--server", "nats://" + address, "--timeout", "1m"},
+				args[1:]...)...)
 			select {
 			case <-tried:
 			case <-command.done:

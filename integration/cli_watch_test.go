@@ -135,8 +135,10 @@ func TestWatchUsage(t *testing.T) {
 	run(t, "watch", "a", "b").want(t, 2, `^holdfast: holdfast watch takes one pattern, got 2: "a", "b"`)
 	run(t, "watch", "a.>.b").want(t, 2, `^holdfast: the pattern: `)
 	run(t, "watch", "--since", "1h", "--present").want(t, 2, `^holdfast: --since and --present exclude each other: `)
-	run(t, "watch", "--position", "0:1", "--present").want(t, 2, `^holdfast: --position and --present exclude each other: `)
-	run(t, "watch", "--position", "here").want(t, 2, `^holdfast: --position: a position as printed by --json, got "here"$`)
+	run(t, "watch", "--position", "0:1", "--present").want(t, 2,
+		`^holdfast: --position and --present exclude each other: `)
+	run(t, "watch", "--position", "here").want(t, 2,
+		`^holdfast: --position: a position as printed by --json, got "here"$`)
 	run(t, "watch", "--count", "0").want(t, 2, `^holdfast: --count: 1 to 1000000000, got "0"$`)
 	run(t, "history").want(t, 2, `^holdfast: name the resource, as in: holdfast history orders\.42$`)
 	run(t, "watch", "--server", "nats://127.0.0.1:1").want(t, 5, `^holdfast: no NATS server answers at `)
@@ -144,5 +146,6 @@ func TestWatchUsage(t *testing.T) {
 	p.holdfast(t, "watch", "--prefix", "other", "--timeout", "500ms").
 		want(t, 5, `^holdfast: cannot read the journal at nats://\S+: no node of Holdfast answers below "other"; `)
 	p.holdfast(t, "watch", "--position", "9:9").want(t, 2, `^holdfast: position: one of all shards`)
-	p.holdfast(t, "watch", "--position", "0:999,1:0,2:0,3:0", "--timeout", "500ms").want(t, 2, `^holdfast: position: its journal has no commit 999`)
+	p.holdfast(t, "watch", "--position", "0:999,1:0,2:0,3:0", "--timeout", "500ms").want(t, 2,
+		`^holdfast: position: its journal has no commit 999`)
 }

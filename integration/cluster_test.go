@@ -22,9 +22,11 @@ func TestThreeNodes(t *testing.T) {
 		}
 		member.Restart()
 		awaitReplicas(t, member.URL)
-		run(t, "get", "orders.42", "--server", member.URL, "--timeout", "30s").want(t, 0, `^held: orders.42 by "me", token 1`)
+		run(t, "get", "orders.42", "--server", member.URL, "--timeout", "30s").want(t, 0,
+			`^held: orders.42 by "me", token 1`)
 	}
 	stop()
 	m.All[0].Kill()
-	run(t, "get", "orders.42", "--server", m.All[1].URL, "--timeout", "30s").want(t, 0, `^held: orders.42 by "me", token 1`)
+	run(t, "get", "orders.42", "--server", m.All[1].URL, "--timeout", "30s").want(t, 0,
+		`^held: orders.42 by "me", token 1`)
 }

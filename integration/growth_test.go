@@ -38,7 +38,8 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 	m.All[0].Kill()
-	run(t, "get", "orders.42", "--server", m.All[1].URL, "--timeout", "30s").want(t, 0, `^held: orders.42 by "me", token 1`)
+	run(t, "get", "orders.42", "--server", m.All[1].URL, "--timeout", "30s").want(t, 0,
+		`^held: orders.42 by "me", token 1`)
 }
 
 // growthLoad locks and unlocks until stop is called, and stop checks that nothing has failed.
@@ -66,7 +67,8 @@ func growthLoad(t *testing.T, url string) (stop func()) {
 				}
 				longest = max(longest, time.Since(began))
 			}
-			t.Logf("%s: %d grants, the last is token %v, the longest took %v", resource, grants, last, longest.Round(time.Millisecond))
+			t.Logf("%s: %d grants, the last is token %v, the longest took %v", resource, grants, last,
+				longest.Round(time.Millisecond))
 		})
 	}
 	return func() {

@@ -67,7 +67,8 @@ func TestKilledMemberIsQuiet(t *testing.T) {
 	killed.Stop() // which leaves an index that the kill makes outdated
 	killed.Restart()
 	for i := range 20 {
-		run(t, "acquire", fmt.Sprint("orders.", i), "--owner", "me", "--ttl", "10m", "--server", all[1].URL, "--timeout", "30s").want(t, 0, "token 1")
+		run(t, "acquire", fmt.Sprint("orders.", i), "--owner", "me", "--ttl", "10m", "--server", all[1].URL,
+			"--timeout", "30s").want(t, 0, "token 1")
 	}
 	killed.Kill()
 	killed.Restart()
@@ -131,7 +132,8 @@ func (c operated) shows(pattern string) {
 func (c operated) removes(name string) {
 	c.Helper()
 	r := c.members("remove", name)
-	if r.code != 0 || !regexp.MustCompile(`^removed `+name+`\n(.*\n)*every stream has all its copies\n$`).MatchString(r.stdout) {
+	if r.code != 0 || !regexp.MustCompile(`^removed `+name+`\n(.*\n)*every stream has all its copies\n$`).MatchString(
+		r.stdout) {
 		c.Fatalf("exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 }
@@ -143,7 +145,8 @@ func TestMembersOfNoCluster(t *testing.T) {
 	run(t, "members").want(t, 2, "--routes is required.*holdfast members --routes 127.0.0.1:6222")
 	run(t, "members", "--routes", "n1").want(t, 2, `route "n1" is not HOST:PORT`)
 	run(t, "members", "--routes", nobody, "--prefix", "a b").want(t, 2, `--prefix: .*got "a b"`)
-	run(t, "members", "--routes", nobody, "--timeout", "100ms").want(t, 5, `no member of the cluster "holdfast" answers at `+nobody)
+	run(t, "members", "--routes", nobody, "--timeout", "100ms").want(t, 5,
+		`no member of the cluster "holdfast" answers at `+nobody)
 	run(t, "members", "forget", "n3", "--routes", nobody).want(t, 2, `unknown command "forget"`)
 	run(t, "members", "remove", "--routes", nobody).want(t, 2, "name one member, as in: holdfast members remove n3")
 	run(t, "members", "remove", "n3", "n4", "--routes", nobody).want(t, 2, "name one member")

@@ -24,7 +24,8 @@ func TestMemberComesBackEmpty(t *testing.T) {
 	awaitReplicas(t, m.All[0].URL)
 	stop()
 	m.All[0].Kill()
-	run(t, "get", "orders.42", "--server", m.All[2].URL, "--timeout", "30s").want(t, 0, `^held: orders.42 by "me", token 1`)
+	run(t, "get", "orders.42", "--server", m.All[2].URL, "--timeout", "30s").want(t, 0,
+		`^held: orders.42 by "me", token 1`)
 	run(t, "acquire", "orders.43", "--server", m.All[2].URL, "--timeout", "30s").want(t, 0, "token 1")
 }
 

@@ -33,7 +33,8 @@ func TestTwoVersions(t *testing.T) {
 	stop := growthLoad(t, m.URLs())
 	load, err := linear.StartLoad(t.Context(), linear.LoadConfig{
 		Connect: func(int) (*nats.Conn, error) { return stand.Dial(t, m.URLs()), nil },
-		Shards:  3, Resources: []string{"upgrade.0", "upgrade.1", "upgrade.2", "upgrade.3", "upgrade.4", "upgrade.5"}, Clients: 9, Hot: 20,
+		Shards:  3, Resources: []string{"upgrade.0", "upgrade.1", "upgrade.2", "upgrade.3", "upgrade.4", "upgrade.5"},
+		Clients: 9, Hot: 20,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,8 @@ func TestTwoVersions(t *testing.T) {
 				if r := runBinary(t, version, nil, "lock", name, "--server", m.URLs(), "--", "true"); r.code != 0 {
 					t.Errorf("version %d of the command line, after the %s of %s: %+v", i, step.name, member.Name, r)
 				}
-				runBinary(t, version, nil, "get", "orders.42", "--server", member.URL).want(t, 0, `^held: orders.42 by "me", token 1`)
+				runBinary(t, version, nil, "get", "orders.42", "--server", member.URL).want(t, 0,
+					`^held: orders.42 by "me", token 1`)
 			}
 		}
 	}

@@ -125,7 +125,8 @@ func (b *Bucket) checkAck(answer []byte, position uint64) error {
 	case parsed.Error != nil:
 		return parsed.Error
 	case parsed.Stream != streamName(b.name) || parsed.Sequence != position || parsed.Duplicate:
-		return fmt.Errorf("%w: confirmed for stream %q at %d", jsapi.ErrUnexpectedAnswer, parsed.Stream, parsed.Sequence)
+		return fmt.Errorf("%w: confirmed for stream %q at %d", jsapi.ErrUnexpectedAnswer, parsed.Stream,
+			parsed.Sequence)
 	}
 	return nil
 }
@@ -237,6 +238,8 @@ func isNotSent(err error) bool {
 // isAlwaysRefused reports whether every repetition of the message is refused: by the client, by the connection's
 // permissions, or by the bucket's settings, which all replicas share.
 func isAlwaysRefused(err error) bool {
-	return errors.Is(err, jsapi.ErrForbidden) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrHeadersNotSupported) ||
-		jsapi.HasCode(err, jetstream.JSErrCodeStreamMessageExceedsMaximum, jsapi.CodeHeaderTooLarge, jsapi.CodeSealed, jsapi.CodeStreamNotMatch)
+	return errors.Is(err, jsapi.ErrForbidden) || errors.Is(err, nats.ErrMaxPayload) ||
+		errors.Is(err, nats.ErrHeadersNotSupported) ||
+		jsapi.HasCode(err, jetstream.JSErrCodeStreamMessageExceedsMaximum, jsapi.CodeHeaderTooLarge, jsapi.CodeSealed,
+			jsapi.CodeStreamNotMatch)
 }

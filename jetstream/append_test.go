@@ -65,7 +65,8 @@ func TestAppendConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := b.Append(jstest.Context(t), 3, record)
-			jstest.WantError(t, err, journal.ErrConflict, jstest.BucketName, "position 4", "commit 4 of epoch 2", `"node-2"`)
+			jstest.WantError(t, err, journal.ErrConflict, jstest.BucketName, "position 4", "commit 4 of epoch 2",
+				`"node-2"`)
 			if errors.Is(err, journal.ErrUnknown) || errors.Is(err, journal.ErrNotStored) {
 				t.Errorf("%v is of two kinds", err)
 			}
@@ -109,10 +110,12 @@ func TestAppendNotStored(t *testing.T) {
 		kind   error
 	}{
 		{"Ended", ended, jstest.Commit(1, 1, 10), []string{"journal.1"}, context.Canceled},
-		{"NoBody", jstest.Context(t), &journal.Record{Format: 1}, []string{"neither a commit nor a page"}, journal.ErrNotStored},
+		{"NoBody", jstest.Context(t), &journal.Record{Format: 1}, []string{"neither a commit nor a page"},
+			journal.ErrNotStored},
 		{"NoFormat", jstest.Context(t), withFormat(0), []string{"no format"}, journal.ErrNotStored},
 		{"NewerFormat", jstest.Context(t), withFormat(journal.Format + 1), []string{"newer"}, journal.ErrNotStored},
-		{"TooLargeForNATS", jstest.Context(t), jstest.Commit(1, 1, 2<<20), []string{"payload", "position 1", jstest.BucketName}, journal.ErrNotStored},
+		{"TooLargeForNATS", jstest.Context(t), jstest.Commit(1, 1, 2<<20),
+			[]string{"payload", "position 1", jstest.BucketName}, journal.ErrNotStored},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := b.Append(test.ctx, 0, test.record)

@@ -18,7 +18,8 @@ func TestAppendWaitsForLeaderChange(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	b := newBucket(nil, nil, "HOLDFAST_0", changing) // without a connection: to send would panic
-	r := &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{Epoch: 1, Number: 1}}}
+	r := &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{
+		Commit: &journal.Commit{Epoch: 1, Number: 1}}}
 	if err := b.Append(ctx, 0, r); !errors.Is(err, journal.ErrNotStored) {
 		t.Errorf("got %v", err)
 	}

@@ -62,8 +62,10 @@ func fullPage(prefix uint32) *journal.Record {
 		r.GetPage().Entries = append(r.GetPage().Entries, &journal.Entry{
 			State: messages.Event_ACQUIRED,
 			Grant: &journal.Grant{
-				Resource: name, Owner: "worker-17.example.net/4711", Token: uint64(i), TtlMs: 15_000, AcquiredAtMs: 1_700_000_000_000,
-				Metadata:  map[string]string{"purpose": "nightly billing run, started by the scheduler", "trace": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+				Resource: name, Owner: "worker-17.example.net/4711", Token: uint64(i), TtlMs: 15_000,
+				AcquiredAtMs: 1_700_000_000_000,
+				Metadata: map[string]string{"purpose": "nightly billing run, started by the scheduler",
+					"trace": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 				RequestId: "0198c5d7-6d6c-7e0f-9f0a-2b1c3d4e5f60",
 			},
 		})

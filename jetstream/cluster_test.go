@@ -12,7 +12,8 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := jstest.MustCluster(t)
 	// At once: the cluster has not even elected anybody.
-	d, err := jetstream.OpenDeployment(jstest.Context(t), c.Conns[0], jetstream.DeploymentConfig{Prefix: jstest.Prefix, Shards: 2, Replicas: 3, Log: jstest.Quiet()})
+	d, err := jetstream.OpenDeployment(jstest.Context(t), c.Conns[0],
+		jetstream.DeploymentConfig{Prefix: jstest.Prefix, Shards: 2, Replicas: 3, Log: jstest.Quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func TestCluster(t *testing.T) {
 	}
 	other := jstest.MustOpen(t, c.Conns[1], 0).Bucket(0)
 	next(other, 2)
-	jstest.WantError(t, b.Append(jstest.Context(t), last-1, jstest.Commit(1, last, 100)), journal.ErrConflict, "epoch 2")
+	jstest.WantError(t, b.Append(jstest.Context(t), last-1, jstest.Commit(1, last, 100)), journal.ErrConflict,
+		"epoch 2")
 
 	// The leader stops, as for a rolling restart, and the writer goes on elsewhere.
 	leader := c.Leader(t)

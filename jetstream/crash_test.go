@@ -33,7 +33,8 @@ func playWriter(dir string) error {
 	if err != nil {
 		return err
 	}
-	d, err := jetstream.OpenDeployment(context.Background(), nc, jetstream.DeploymentConfig{Prefix: jstest.Prefix, Shards: crashShards, Log: jstest.Quiet()})
+	d, err := jetstream.OpenDeployment(context.Background(), nc,
+		jetstream.DeploymentConfig{Prefix: jstest.Prefix, Shards: crashShards, Log: jstest.Quiet()})
 	if err != nil {
 		return err
 	}
@@ -122,12 +123,14 @@ func TestKilledHard(t *testing.T) {
 		got := jstest.MustReplay(t, d.Bucket(uint32(shard)), 0)
 		for i, r := range got.Records {
 			if number := r.GetCommit().GetNumber(); number != 0 && c.positions[number] != 0 && c.positions[number] != got.Positions[i] {
-				t.Errorf("shard %d: commit %d was confirmed at %d and stands at %d", shard, number, c.positions[number], got.Positions[i])
+				t.Errorf("shard %d: commit %d was confirmed at %d and stands at %d", shard, number, c.positions[number],
+					got.Positions[i])
 			}
 		}
 		last, number, _, err := inspect(jstest.Context(t), d.Bucket(uint32(shard)))
 		if err != nil || last < c.last || number < c.number {
-			t.Errorf("shard %d: up to %d, commit %d; confirmed was %d, commit %d; error %v", shard, last, number, c.last, c.number, err)
+			t.Errorf("shard %d: up to %d, commit %d; confirmed was %d, commit %d; error %v", shard, last, number,
+				c.last, c.number, err)
 		}
 	}
 }

@@ -59,9 +59,9 @@ type Deployment struct {
 // ready it retries for 15 seconds. A cluster may wait for its other servers, so there it retries until ctx
 // ends, and logs the wait after 10 seconds and then twice a minute.
 //
-// It refuses a deployment with another number of shards, of a newer format, of another application, with a missing bucket
-// or in the midst of a restore, settings that are not safe, a server without JetStream or too old, and a user without
-// permission. The error says what to do. ctx bounds the opening only.
+// It refuses a deployment with another number of shards, of a newer format, of another application, with a missing
+// bucket or in the midst of a restore, settings that are not safe, a server without JetStream or too old, and a user
+// without permission. The error says what to do. ctx bounds the opening only.
 func OpenDeployment(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig) (*Deployment, error) {
 	o, err := newOpener(nc, cfg)
 	if err != nil {

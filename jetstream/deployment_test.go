@@ -44,10 +44,12 @@ func TestDeploymentIsMade(t *testing.T) {
 		cfg := jstest.MustConfig(t, nc, name)
 		if cfg.AllowDirect || !cfg.DenyDelete || !cfg.AllowRollup || cfg.MaxMsgsPerSubject != 1 || cfg.MaxBytes != -1 ||
 			cfg.MaxMsgs != -1 || cfg.Discard != natsjs.DiscardNew || cfg.Storage != natsjs.FileStorage ||
-			cfg.Replicas != 1 || cfg.Duplicates != 100*time.Millisecond || fmt.Sprint(cfg.Subjects) != "[$KV."+name+".>]" {
+			cfg.Replicas != 1 || cfg.Duplicates != 100*time.Millisecond ||
+			fmt.Sprint(cfg.Subjects) != "[$KV."+name+".>]" {
 			t.Errorf("%s is made wrong: %+v", name, cfg)
 		}
-		for key, want := range map[string]string{"holdfast.shards": fmt.Sprint(jetstream.DefaultShards), "holdfast.format": "1", "holdfast.prefix": "holdfast"} {
+		for key, want := range map[string]string{"holdfast.shards": fmt.Sprint(jetstream.DefaultShards),
+			"holdfast.format": "1", "holdfast.prefix": "holdfast"} {
 			if got := cfg.Metadata[key]; got != want {
 				t.Errorf("%s has %s=%q, want %q", name, key, got, want)
 			}
@@ -172,13 +174,15 @@ func TestDeploymentRefused(t *testing.T) {
 		}, jetstream.ErrBucketLost, []string{"HOLDFAST_0", "restore"}},
 		{"Foreign", func(t *testing.T, nc *nats.Conn) {
 			t.Helper()
-			if _, err := jstest.MustJetStream(t, nc).CreateKeyValue(jstest.Context(t), natsjs.KeyValueConfig{Bucket: "HOLDFAST_0"}); err != nil {
+			if _, err := jstest.MustJetStream(t, nc).CreateKeyValue(jstest.Context(t),
+				natsjs.KeyValueConfig{Bucket: "HOLDFAST_0"}); err != nil {
 				t.Fatal(err)
 			}
 		}, jetstream.ErrForeignBucket, []string{"HOLDFAST_0", "not made by Holdfast", "another prefix"}},
 		{"ForeignAmongThem", func(t *testing.T, nc *nats.Conn) {
 			t.Helper()
-			if _, err := jstest.MustJetStream(t, nc).CreateKeyValue(jstest.Context(t), natsjs.KeyValueConfig{Bucket: "HOLDFAST_5"}); err != nil {
+			if _, err := jstest.MustJetStream(t, nc).CreateKeyValue(jstest.Context(t),
+				natsjs.KeyValueConfig{Bucket: "HOLDFAST_5"}); err != nil {
 				t.Fatal(err)
 			}
 		}, jetstream.ErrForeignBucket, []string{"HOLDFAST_5"}},
@@ -190,14 +194,21 @@ func TestDeploymentRefused(t *testing.T) {
 		}, jetstream.ErrForeignBucket, []string{`"Holdfast"`, `"holdfast"`}},
 		{"NewerFormat", change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) { cfg.Metadata["holdfast.format"] = "2" }),
 			jetstream.ErrNewerFormat, []string{"format 2", "up to 1", "upgrade"}},
-		{"StrangeFormat", change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) { cfg.Metadata["holdfast.format"] = "x" }),
+		{"StrangeFormat", change("HOLDFAST_0", func(
+			cfg *natsjs.StreamConfig) {
+			cfg.Metadata["holdfast.format"] = "x"
+		}),
 			jetstream.ErrForeignBucket, []string{`holdfast.format="x"`}},
-		{"StrangeShards", change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) { delete(cfg.Metadata, "holdfast.shards") }),
+		{"StrangeShards", change("HOLDFAST_0", func(
+			cfg *natsjs.StreamConfig) {
+			delete(cfg.Metadata, "holdfast.shards")
+		}),
 			jetstream.ErrForeignBucket, []string{`holdfast.shards=""`}},
 		{"OtherShards", change("HOLDFAST_1", func(cfg *natsjs.StreamConfig) { cfg.Metadata["holdfast.shards"] = "9" }),
 			jetstream.ErrShards, []string{"9", "3"}},
 		{"AllowDirect", change("HOLDFAST_2", func(cfg *natsjs.StreamConfig) { cfg.AllowDirect = true }),
-			jetstream.ErrBucketSettings, []string{"HOLDFAST_2", "allow direct true", "must be false", "nats stream edit KV_HOLDFAST_2"}},
+			jetstream.ErrBucketSettings, []string{"HOLDFAST_2", "allow direct true", "must be false",
+				"nats stream edit KV_HOLDFAST_2"}},
 		{"History", change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) { cfg.MaxMsgsPerSubject = 5 }),
 			jetstream.ErrBucketSettings, []string{"max messages per subject 5", "must be 1"}},
 		{"MaxAge", change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) { cfg.MaxAge = time.Hour }),
@@ -208,7 +219,9 @@ func TestDeploymentRefused(t *testing.T) {
 			jetstream.ErrBucketSettings, []string{"discard policy DiscardOld"}},
 		{"MessageTTL", change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) { cfg.AllowMsgTTL = true }),
 			jetstream.ErrBucketSettings, []string{"allow message TTL true"}},
-		{"Subjects", change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) { cfg.Subjects = append(cfg.Subjects, "more") }),
+		{"Subjects", change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) {
+			cfg.Subjects = append(cfg.Subjects, "more")
+		}),
 			jetstream.ErrBucketSettings, []string{"subjects", "more"}},
 		{"NoAck", change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) { cfg.NoAck = true }),
 			jetstream.ErrBucketSettings, []string{"no ack true"}},
@@ -275,7 +288,8 @@ func TestDeploymentWithoutJetStream(t *testing.T) {
 		defer plain.Shutdown()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = jetstream.OpenDeployment(ctx, jstest.MustDial(t, plain.ClientURL()), jetstream.DeploymentConfig{Prefix: jstest.Prefix, Log: jstest.Quiet()})
+		_, err = jetstream.OpenDeployment(ctx, jstest.MustDial(t, plain.ClientURL()),
+			jetstream.DeploymentConfig{Prefix: jstest.Prefix, Log: jstest.Quiet()})
 		jstest.WantError(t, err, jetstream.ErrNoJetStream, "is it enabled there?")
 		jstest.WantError(t, err, context.DeadlineExceeded)
 	})
@@ -291,7 +305,8 @@ func TestDeploymentWithoutJetStream(t *testing.T) {
 		jstest.MustOpen(t, jstest.MustConnect(t, s, jstest.User("node")), 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := jetstream.OpenDeployment(ctx, jstest.MustConnect(t, s, jstest.User("other")), jetstream.DeploymentConfig{Prefix: jstest.Prefix, Log: jstest.Quiet()})
+		_, err := jetstream.OpenDeployment(ctx, jstest.MustConnect(t, s, jstest.User("other")),
+			jetstream.DeploymentConfig{Prefix: jstest.Prefix, Log: jstest.Quiet()})
 		jstest.WantError(t, err, jetstream.ErrNoJetStream)
 	})
 }
@@ -327,7 +342,9 @@ func TestDeploymentWaitsForJetStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := jstest.NewMiddle(t)
-			refused := jstest.FirstOf(12, func(m *nats.Msg) bool { return strings.HasPrefix(m.Subject, "$JS.API.STREAM.") })
+			refused := jstest.FirstOf(12, func(m *nats.Msg) bool {
+				return strings.HasPrefix(m.Subject, "$JS.API.STREAM.")
+			})
 			m.OnRequests(func(request *nats.Msg) jstest.Action {
 				if refused(request) {
 					return answer

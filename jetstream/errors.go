@@ -33,8 +33,8 @@ var (
 	ErrBucketLost = jsapi.ErrStreamLost
 	// ErrNoDeployment says that there is no deployment to open.
 	ErrNoDeployment = errors.New("there is no deployment")
-	// ErrUnfinished says that a restore into the deployment began and did not end, so that it lacks a part of the locks. It is
-	// also an error of [Bucket.Replay] and [Bucket.End].
+	// ErrUnfinished says that a restore into the deployment began and did not end, so that it lacks a part of the
+	// locks. It is also an error of [Bucket.Replay] and [Bucket.End].
 	ErrUnfinished = errors.New("the restore of the deployment is not finished")
 	// ErrNotEmpty says that there is something in the place of a deployment that is to be restored.
 	ErrNotEmpty = errors.New("the place of the deployment is not empty")

@@ -61,7 +61,8 @@ func (r *reader) feed(ctx context.Context) (*feed, error) {
 		failures:   make(chan error, 1),
 		done:       make(chan struct{}),
 	}
-	f.consume, err = consumer.Consume(f.deliver, jetstream.PullMaxBytes(readAhead), jetstream.ConsumeErrHandler(f.report))
+	f.consume, err = consumer.Consume(f.deliver, jetstream.PullMaxBytes(readAhead),
+		jetstream.ConsumeErrHandler(f.report))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,8 @@ func (f *feed) close() {
 	close(f.done)
 	f.consume.Stop()
 	<-f.consume.Closed()
-	subject := jetstream.DefaultAPIPrefix + "CONSUMER.DELETE." + streamName(f.bucket.name) + "." + f.consumer.CachedInfo().Name
+	subject := jetstream.DefaultAPIPrefix + "CONSUMER.DELETE." + streamName(f.bucket.name) + "." +
+		f.consumer.CachedInfo().Name
 	_ = f.bucket.nc.PublishRequest(subject, f.bucket.nc.NewInbox(), nil) // the answer is not awaited
 }
 

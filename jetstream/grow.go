@@ -60,7 +60,8 @@ func (d *Deployment) growStream(ctx context.Context, name string) error {
 	if err := awaitCurrent(ctx, api, name); err != nil {
 		return err
 	}
-	d.api.Config.Log.Info("a stream now has all its replicas", "stream", name, "had", had, "has", has, "took", time.Since(began).Round(time.Millisecond))
+	d.api.Config.Log.Info("a stream now has all its replicas", "stream", name, "had", had, "has", has, "took",
+		time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

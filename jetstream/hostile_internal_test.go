@@ -13,7 +13,8 @@ import (
 // A stored message is a record under its own key, or is refused. A marker is always refused.
 func FuzzStoredMessage(f *testing.F) {
 	target := blindtest.New(f)
-	r := &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{Number: 3, Epoch: 1}}}
+	r := &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{
+		Commit: &journal.Commit{Number: 3, Epoch: 1}}}
 	key, data, err := journal.Encode(r)
 	if err != nil {
 		f.Fatal(err)

@@ -23,8 +23,9 @@ var errLeaderless = errors.New("no server leads it at present")
 type Inspection struct {
 	Shard  uint32
 	Bucket string // HOLDFAST_3
-	// Err is why the bucket cannot be used, as of [OpenDeployment]: [ErrBucketLost], [ErrBucketSettings] and the like. Silent
-	// is why JetStream has told nothing of it, as when a majority of its servers is away. The fields below are zero then.
+	// Err is why the bucket cannot be used, as of [OpenDeployment]: [ErrBucketLost], [ErrBucketSettings] and the like.
+	// Silent is why JetStream has told nothing of it, as when a majority of its servers is away. The fields below are
+	// zero then.
 	Err, Silent error
 	// Replicas is how many servers have to store the bucket.
 	Replicas int
@@ -32,14 +33,14 @@ type Inspection struct {
 	Servers []string
 	// Incomplete: in a cluster the servers that store the bucket are not as many as have to, or are being changed.
 	Incomplete bool
-	// Away are the servers with a replica that have left, that the leader has not heard for 5 seconds, or not yet since it was
-	// elected. Behind are those whose replica lags.
+	// Away are the servers with a replica that have left, that the leader has not heard for 5 seconds, or not yet since
+	// it was elected. Behind are those whose replica lags.
 	Away, Behind []string
 }
 
-// Inspect asks JetStream for the bucket of each shard, from the first on, until ctx ends, and changes nothing. It returns an [ErrForbidden] if the
-// user may not look at a bucket, and an [ErrNoJetStream] if there is no JetStream. In an account that imports the journals it
-// asks through the import.
+// Inspect asks JetStream for the bucket of each shard, from the first on, until ctx ends, and changes nothing. It
+// returns an [ErrForbidden] if the user may not look at a bucket, and an [ErrNoJetStream] if there is no JetStream. In
+// an account that imports the journals it asks through the import.
 func Inspect(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards uint32) ([]Inspection, error) {
 	all, err := inspectAll(ctx, nc, jetstream.DefaultAPIPrefix, prefix, shards)
 	if err != nil {
@@ -50,7 +51,8 @@ func Inspect(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards 
 	return all, err
 }
 
-func inspectAll(ctx context.Context, nc *nats.Conn, api string, prefix messages.Prefix, shards uint32) ([]Inspection, error) {
+func inspectAll(ctx context.Context, nc *nats.Conn, api string, prefix messages.Prefix, shards uint32) ([]Inspection,
+	error) {
 	js, err := jetstream.NewWithAPIPrefix(nc, api)
 	if err != nil {
 		return nil, err
@@ -97,7 +99,8 @@ func inspect(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, l layou
 }
 
 // streamInfo returns the present state of a stream.
-func streamInfo(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string) (info *jetstream.StreamInfo, err error) {
+func streamInfo(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string) (info *jetstream.StreamInfo,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	err = jsapi.Request(nc, "STREAM.INFO."+name, func() error {

@@ -23,7 +23,8 @@ func TestReportedReplicas(t *testing.T) {
 			{Name: "n8", Current: true, Active: 0},
 		}},
 	})
-	if !slices.Equal(i.Servers, []string{"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"}) || i.Replicas != 8 || i.Incomplete ||
+	if !slices.Equal(i.Servers, []string{"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"}) || i.Replicas != 8 ||
+		i.Incomplete ||
 		!slices.Equal(i.Behind, []string{"n4"}) || !slices.Equal(i.Away, []string{"n5", "n6", "n7"}) {
 		t.Errorf("%+v", i)
 	}

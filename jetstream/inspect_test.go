@@ -19,7 +19,8 @@ func TestInspect(t *testing.T) {
 	nc := jstest.MustConnect(t, s, jstest.User("node"))
 	jstest.MustOpen(t, nc, 2)
 	all, err := jetstream.Inspect(jstest.Context(t), nc, "holdfast", 2)
-	if err != nil || len(all) != 2 || all[0].Err != nil || all[0].Silent != nil || all[0].Replicas != 1 || all[1].Shard != 1 || all[1].Bucket != "HOLDFAST_1" {
+	if err != nil || len(all) != 2 || all[0].Err != nil || all[0].Silent != nil || all[0].Replicas != 1 ||
+		all[1].Shard != 1 || all[1].Bucket != "HOLDFAST_1" {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	all, err = jetstream.Inspect(jstest.Context(t), nc, "holdfast", 3)

@@ -38,8 +38,9 @@ type layout struct {
 func (l layout) config(shard uint32) jetstream.StreamConfig {
 	bucket := l.prefix.Bucket(shard)
 	return jetstream.StreamConfig{
-		Name:              streamName(bucket),
-		Description:       fmt.Sprintf("Holdfast %s, shard %d of %d: written by holdfast only", l.prefix, shard, l.shards),
+		Name: streamName(bucket),
+		Description: fmt.Sprintf("Holdfast %s, shard %d of %d: written by holdfast only", l.prefix, shard,
+			l.shards),
 		Subjects:          []string{subjectPrefix(bucket) + ">"},
 		Retention:         jetstream.LimitsPolicy,
 		MaxConsumers:      -1,
@@ -67,24 +68,29 @@ func (l layout) config(shard uint32) jetstream.StreamConfig {
 func (l layout) shardsOf(bucket string, config jetstream.StreamConfig) (uint32, error) {
 	format, ok := config.Metadata[metaFormat]
 	if !ok {
-		return 0, fmt.Errorf("%w: %s was not made by Holdfast; choose another prefix than %q, or remove the bucket", ErrForeignBucket, bucket, l.prefix)
+		return 0, fmt.Errorf("%w: %s was not made by Holdfast; choose another prefix than %q, or remove the bucket",
+			ErrForeignBucket, bucket, l.prefix)
 	}
 	number, err := strconv.Atoi(format)
 	if err != nil || number < 1 {
-		return 0, fmt.Errorf("%w: %s says %s=%q, which no Holdfast writes", ErrForeignBucket, bucket, metaFormat, format)
+		return 0, fmt.Errorf("%w: %s says %s=%q, which no Holdfast writes", ErrForeignBucket, bucket, metaFormat,
+			format)
 	}
 	if number > bucketFormat {
-		return 0, fmt.Errorf("%w: %s has format %d, this version reads up to %d; upgrade", ErrNewerFormat, bucket, number, bucketFormat)
+		return 0, fmt.Errorf("%w: %s has format %d, this version reads up to %d; upgrade", ErrNewerFormat, bucket,
+			number, bucketFormat)
 	}
 	if prefix := config.Metadata[jsapi.MetaPrefix]; prefix != string(l.prefix) {
-		return 0, fmt.Errorf("%w: %s belongs to the prefix %q, not %q; one account cannot have both", ErrForeignBucket, bucket, prefix, l.prefix)
+		return 0, fmt.Errorf("%w: %s belongs to the prefix %q, not %q; one account cannot have both", ErrForeignBucket,
+			bucket, prefix, l.prefix)
 	}
 	if err := checkFinished(bucket, config); err != nil {
 		return 0, err
 	}
 	shards, err := strconv.ParseUint(config.Metadata[metaShards], 10, 32)
 	if err != nil || shards == 0 {
-		return 0, fmt.Errorf("%w: %s says %s=%q, which no Holdfast writes", ErrForeignBucket, bucket, metaShards, config.Metadata[metaShards])
+		return 0, fmt.Errorf("%w: %s says %s=%q, which no Holdfast writes", ErrForeignBucket, bucket, metaShards,
+			config.Metadata[metaShards])
 	}
 	return uint32(shards), nil
 }
@@ -94,7 +100,8 @@ func checkFinished(bucket string, config jetstream.StreamConfig) error {
 	if config.Metadata[metaRestore] == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s has only a part of its locks; let holdfast restore end, or start it again", ErrUnfinished, bucket)
+	return fmt.Errorf("%w: %s has only a part of its locks; let holdfast restore end, or start it again", ErrUnfinished,
+		bucket)
 }
 
 // check returns an error if the bucket is none of the deployment's, or is no longer safe to use.
@@ -108,13 +115,16 @@ func (l layout) check(shard uint32, config jetstream.StreamConfig) error {
 		return l.otherShards(shards)
 	}
 	if s := l.settings(shard, config).Changed(); s != nil {
-		return fmt.Errorf("%w: %s has %s %v, it must be %v; set it back with `nats stream edit %s`", ErrBucketSettings, bucket, s.Name, s.Got, s.Want, config.Name)
+		return fmt.Errorf("%w: %s has %s %v, it must be %v; set it back with `nats stream edit %s`", ErrBucketSettings,
+			bucket, s.Name, s.Got, s.Want, config.Name)
 	}
 	return nil
 }
 
 func (l layout) otherShards(made uint32) error {
-	return fmt.Errorf("%w: %q was made with %d, not %d; a deployment keeps its number, so ask for %d, or make a new deployment under another prefix",
+	return fmt.Errorf(
+		"%w: %q was made with %d, not %d; "+
+			"a deployment keeps its number, so ask for %d, or make a new deployment under another prefix",
 		ErrShards, l.prefix, made, l.shards, made)
 }
 

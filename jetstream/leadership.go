@@ -112,7 +112,8 @@ func (l *Leadership) move(ctx context.Context, shard uint32, to string, done fun
 	}
 	for !done() {
 		if err := retry.Pause(ctx, leadPoll); err != nil {
-			return fmt.Errorf("move the leadership of %s to %s: it is with %q: %w", l.stream(shard), to, l.local.Leader(l.stream(shard)), err)
+			return fmt.Errorf("move the leadership of %s to %s: it is with %q: %w", l.stream(shard), to,
+				l.local.Leader(l.stream(shard)), err)
 		}
 	}
 	return nil
@@ -167,7 +168,8 @@ func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 				continue
 			}
 			if err := l.Lead(ctx, shard); err != nil {
-				l.deployment.api.Config.Log.Debug("the leadership of a bucket stays where it is", "shard", shard, "error", err)
+				l.deployment.api.Config.Log.Debug("the leadership of a bucket stays where it is", "shard", shard,
+					"error", err)
 			}
 		}
 	}

@@ -28,7 +28,8 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	m := jstest.MustMembers(t, 3)
 	for _, s := range m.Servers {
-		jstest.WaitFor(t, "all members see one another", func() bool { return slices.Equal(s.Members(), []string{"n0", "n1", "n2"}) })
+		jstest.WaitFor(t, "all members see one another",
+			func() bool { return slices.Equal(s.Members(), []string{"n0", "n1", "n2"}) })
 	}
 	deployments, all := m.Leaderships(t, 3)
 	if cfg := jstest.MustConfig(t, m.Conns[1], jstest.BucketName); cfg.Replicas != 3 {
@@ -37,8 +38,10 @@ func TestMembers(t *testing.T) {
 	for shard := range uint32(3) {
 		jstest.WaitFor(t, "each bucket has one leader", func() bool { return len(leaders(all, shard)) == 1 })
 		for i, l := range all {
-			jstest.WaitFor(t, fmt.Sprintf("n%d leads shard %d", i, shard), func() bool { return l.Lead(jstest.Context(t), shard) == nil })
-			jstest.WaitFor(t, "no other server does", func() bool { return slices.Equal(leaders(all, shard), []int{i}) })
+			jstest.WaitFor(t, fmt.Sprintf("n%d leads shard %d", i, shard),
+				func() bool { return l.Lead(jstest.Context(t), shard) == nil })
+			jstest.WaitFor(t, "no other server does",
+				func() bool { return slices.Equal(leaders(all, shard), []int{i}) })
 		}
 	}
 
@@ -60,7 +63,8 @@ func TestMembers(t *testing.T) {
 	}
 	// The other members may learn of the new leader later, or elect another one at once.
 	for shard := range uint32(3) {
-		jstest.WaitFor(t, fmt.Sprintf("another leads shard %d", shard), func() bool { return len(leaders(all, shard)) == 1 })
+		jstest.WaitFor(t, fmt.Sprintf("another leads shard %d", shard),
+			func() bool { return len(leaders(all, shard)) == 1 })
 	}
 	appendAll()
 	m.Servers[2].Shutdown()
@@ -82,7 +86,8 @@ func TestLeadershipFollows(t *testing.T) {
 	m := jstest.MustMembers(t, 3)
 	_, all := m.Leaderships(t, 3)
 	jstest.WaitFor(t, "n1 leads everything", func() bool {
-		return all[1].Lead(jstest.Context(t), 0) == nil && all[1].Lead(jstest.Context(t), 1) == nil && all[1].Lead(jstest.Context(t), 2) == nil
+		return all[1].Lead(jstest.Context(t), 0) == nil && all[1].Lead(jstest.Context(t), 1) == nil &&
+			all[1].Lead(jstest.Context(t), 2) == nil
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -114,7 +119,10 @@ func TestLeadershipTransfer(t *testing.T) {
 	if who := leaders(all, 0); !slices.Equal(who, []int{1}) {
 		t.Errorf("the bucket is led by %v, want it to stay", who)
 	}
-	jstest.WaitFor(t, "n1 transfers", func() bool { return all[1].Transfer(jstest.Context(t), 0, "n2") == nil && !all[1].Leads(0) })
+	jstest.WaitFor(t, "n1 transfers", func() bool {
+		return all[1].Transfer(jstest.Context(t), 0, "n2") == nil &&
+			!all[1].Leads(0)
+	})
 	jstest.WaitFor(t, "n2 leads", func() bool { return slices.Equal(leaders(all, 0), []int{2}) })
 	if err := (*jetstream.Leadership)(nil).Transfer(t.Context(), 0, "n2"); err != nil {
 		t.Errorf("without a server: %v", err)
@@ -128,7 +136,8 @@ func TestGrow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := eventlog.Open(jstest.Context(t), m.Conns[0], eventlog.Config{Prefix: jstest.Prefix, Replicas: d.Replicas(), Retention: time.Hour, Log: jstest.Quiet()}); err != nil {
+	if _, err := eventlog.Open(jstest.Context(t), m.Conns[0],
+		eventlog.Config{Prefix: jstest.Prefix, Replicas: d.Replicas(), Retention: time.Hour, Log: jstest.Quiet()}); err != nil {
 		t.Fatal(err)
 	}
 	jstest.MustFill(t, d.Bucket(0), 50)
@@ -137,7 +146,8 @@ func TestGrow(t *testing.T) {
 	grown := make(chan error)
 	for _, nc := range m.Conns {
 		go func() {
-			d, err := jetstream.OpenDeployment(t.Context(), nc, jetstream.DeploymentConfig{Prefix: jstest.Prefix, Replicas: 3, Log: slog.New(log)})
+			d, err := jetstream.OpenDeployment(t.Context(), nc,
+				jetstream.DeploymentConfig{Prefix: jstest.Prefix, Replicas: 3, Log: slog.New(log)})
 			if err == nil {
 				err = d.Grow(t.Context())
 			}

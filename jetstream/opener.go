@@ -38,7 +38,8 @@ func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
 	first, err := o.find(ctx, 0)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if o.mustExist {
-			return nil, fmt.Errorf("%w: this account has no bucket %s; check --prefix and the account of the user", ErrNoDeployment, o.layout.prefix.Bucket(0))
+			return nil, fmt.Errorf("%w: this account has no bucket %s; check --prefix and the account of the user",
+				ErrNoDeployment, o.layout.prefix.Bucket(0))
 		}
 		if err := o.createAll(ctx); err != nil {
 			return nil, err
@@ -72,13 +73,15 @@ func (o *opener) checkReplicas(info *jetstream.StreamInfo) error {
 	case o.requested > has:
 		return o.checkServer(o.requested)
 	case o.requested != 0 && o.requested < has:
-		o.api.Config.Log.Warn("the buckets keep their number of replicas", "deployment", o.layout.prefix, "replicas", has, "asked", o.requested)
+		o.api.Config.Log.Warn("the buckets keep their number of replicas", "deployment", o.layout.prefix, "replicas",
+			has, "asked", o.requested)
 	}
 	return nil
 }
 
 func (o *opener) needCluster(why error) error {
-	return fmt.Errorf("%w: %d replicas need a JetStream cluster of as many servers: %w", ErrConfig, max(o.requested, 1), why)
+	return fmt.Errorf("%w: %d replicas need a JetStream cluster of as many servers: %w", ErrConfig, max(o.requested, 1),
+		why)
 }
 
 func (o *opener) openBucket(ctx context.Context, shard uint32) (jetstream.Stream, error) {
@@ -100,7 +103,9 @@ func (o *opener) openBucket(ctx context.Context, shard uint32) (jetstream.Stream
 }
 
 func (o *opener) lostError(shard uint32) error {
-	return fmt.Errorf("%w: %s, though the deployment was complete; restore it from a backup: an empty one would issue its tokens a second time",
+	return fmt.Errorf(
+		"%w: %s, though the deployment was complete; "+
+			"restore it from a backup: an empty one would issue its tokens a second time",
 		ErrBucketLost, o.layout.prefix.Bucket(shard))
 }
 
@@ -222,7 +227,9 @@ func (o *opener) checkServer(replicas int) error {
 	case !IsTooOld(version):
 		return nil
 	case replicas > 1:
-		return fmt.Errorf("%w: it runs %s, replicated buckets need %s or newer; upgrade every server, or use one replica", ErrServerTooOld, version, LeastVersion)
+		return fmt.Errorf(
+			"%w: it runs %s, replicated buckets need %s or newer; upgrade every server, or use one replica",
+			ErrServerTooOld, version, LeastVersion)
 	}
 	o.api.Config.Log.Warn("the NATS server is too old, upgrade it", "version", version, "needed", LeastVersion)
 	return nil

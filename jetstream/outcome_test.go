@@ -64,18 +64,29 @@ func TestOutcomeStored(t *testing.T) {
 		{name: "RequestLost", disturb: drops(1, jstest.IsAppend), sends: 2, atLeast: firstWait},
 		{name: "TwoRequestsLost", disturb: drops(2, jstest.IsAppend), sends: 3, atLeast: firstWait + secondWait},
 		{name: "AckLost", disturb: losesAcks(1), sends: 1, atLeast: firstWait},
-		{name: "LookLostToo", disturb: drops(2, func(m *nats.Msg) bool { return jstest.IsAppend(m) || jstest.IsLook(m) }), sends: 2, atLeast: firstWait},
+		{name: "LookLostToo", disturb: drops(2, func(m *nats.Msg) bool {
+			return jstest.IsAppend(m) ||
+				jstest.IsLook(m)
+		}), sends: 2, atLeast: firstWait},
 		{name: "Twice", disturb: sendsTwice, sends: 1, quickest: true},
 		{name: "TwiceRefusalFirst", disturb: sendsTwiceHearingTheSecond, sends: 1, quickest: true},
 		{name: "DeposedLeaderRefuses", disturb: deposedLeader, sends: 2, quickest: true},
-		{name: "TooManyRequests", disturb: refuses(jstest.Refuse(429, 10167, "too many requests")), sends: 3, quickest: true},
-		{name: "DuplicateInProcess", disturb: refuses(jstest.Refuse(409, 10158, "duplicate message id is in process")), sends: 3, quickest: true},
-		{name: "WrongLastInFlight", disturb: refuses(jstest.Refuse(400, 10164, "wrong last sequence")), sends: 3, quickest: true},
-		{name: "WrongLastAhead", disturb: refuses(jstest.Refuse(400, 10071, "wrong last sequence: 9")), sends: 3, quickest: true},
-		{name: "StoreFailed", disturb: refuses(jstest.Refuse(503, 10077, "no space left on device")), sends: 3, quickest: true},
-		{name: "Unavailable", disturb: refuses(jstest.Refuse(503, 10008, "JetStream system temporarily unavailable")), sends: 3, quickest: true},
-		{name: "NotLeader", disturb: refuses(jstest.Refuse(500, 10009, "JetStream cluster can not handle request")), sends: 3, quickest: true},
-		{name: "AccountFull", disturb: refuses(jstest.Refuse(400, 10002, "resource limits exceeded for account")), sends: 3, quickest: true},
+		{name: "TooManyRequests", disturb: refuses(jstest.Refuse(429, 10167, "too many requests")), sends: 3,
+			quickest: true},
+		{name: "DuplicateInProcess", disturb: refuses(jstest.Refuse(409, 10158, "duplicate message id is in process")),
+			sends: 3, quickest: true},
+		{name: "WrongLastInFlight", disturb: refuses(jstest.Refuse(400, 10164, "wrong last sequence")), sends: 3,
+			quickest: true},
+		{name: "WrongLastAhead", disturb: refuses(jstest.Refuse(400, 10071, "wrong last sequence: 9")), sends: 3,
+			quickest: true},
+		{name: "StoreFailed", disturb: refuses(jstest.Refuse(503, 10077, "no space left on device")), sends: 3,
+			quickest: true},
+		{name: "Unavailable", disturb: refuses(jstest.Refuse(503, 10008, "JetStream system temporarily unavailable")),
+			sends: 3, quickest: true},
+		{name: "NotLeader", disturb: refuses(jstest.Refuse(500, 10009, "JetStream cluster can not handle request")),
+			sends: 3, quickest: true},
+		{name: "AccountFull", disturb: refuses(jstest.Refuse(400, 10002, "resource limits exceeded for account")),
+			sends: 3, quickest: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -202,7 +213,8 @@ func TestOutcomeConflict(t *testing.T) {
 			jstest.MustAppend(t, other, 3, jstest.Commit(2, 4, 10))
 			return jstest.Drop
 		})
-		jstest.WantError(t, b.Append(jstest.Context(t), 3, jstest.Commit(1, 4, 10)), journal.ErrConflict, "commit 4 of epoch 2")
+		jstest.WantError(t, b.Append(jstest.Context(t), 3, jstest.Commit(1, 4, 10)), journal.ErrConflict,
+			"commit 4 of epoch 2")
 
 		// What was lost turns up after all, and is refused by its expectation.
 		m.Repeat(late)
@@ -219,7 +231,8 @@ func TestOutcomeConflict(t *testing.T) {
 		m := jstest.NewMiddle(t)
 		b, other := m.Bucket(), m.Other()
 		jstest.MustAppend(t, other, 0, jstest.Page(0, 0, 1, 11))
-		jstest.WantError(t, b.Append(jstest.Context(t), 0, jstest.Page(0, 0, 1, 10)), journal.ErrConflict, "page p at commit 1")
+		jstest.WantError(t, b.Append(jstest.Context(t), 0, jstest.Page(0, 0, 1, 10)), journal.ErrConflict,
+			"page p at commit 1")
 	})
 }
 

@@ -51,8 +51,8 @@ func (b *Bucket) purgeJournal(ctx context.Context, through uint64) error {
 	if err != nil || !found {
 		return err
 	}
-	// A deposed leader may answer, which lacks the newest pages: those are behind all that it knows. If it knows none, any
-	// page may be missing.
+	// A deposed leader may answer, which lacks the newest pages: those are behind all that it knows. If it knows none,
+	// any page may be missing.
 	page, found, err := b.firstOf(ctx, journal.PageKeys)
 	if err != nil {
 		return err
@@ -102,7 +102,8 @@ func (b *Bucket) purge(ctx context.Context, key string, through uint64) error {
 	if key != everything { // JetStream drops files only if there is no filter
 		options = append(options, jetstream.WithPurgeSubject(b.subject+key))
 	}
-	err := jsapi.Request(b.nc, "STREAM.PURGE."+streamName(b.name), func() error { return b.stream.Purge(ctx, options...) })
+	err := jsapi.Request(b.nc, "STREAM.PURGE."+streamName(b.name),
+		func() error { return b.stream.Purge(ctx, options...) })
 	if err != nil {
 		return fmt.Errorf("bucket %s: cannot purge %s up to position %d: %w", b.name, key, through, err)
 	}

@@ -101,7 +101,8 @@ func TestFirst(t *testing.T) {
 	want(3)
 	mustPurge(t, b, 4)
 	want(4)
-	if _, err := jstest.MustJetStream(t, nc).Publish(jstest.Context(t), "$KV.HOLDFAST_0.journal.4", []byte("no record")); err != nil {
+	if _, err := jstest.MustJetStream(t, nc).Publish(jstest.Context(t), "$KV.HOLDFAST_0.journal.4",
+		[]byte("no record")); err != nil {
 		t.Fatal(err)
 	}
 	_, err := b.First(jstest.Context(t))

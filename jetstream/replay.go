@@ -24,13 +24,16 @@ const readIdle = time.Second
 // It may miss the newest records if a deposed leader answers. An [Bucket.Append] behind the returned position
 // is then refused. A record that cannot be decoded, a foreign key and a delete marker are
 // [journal.ErrCorrupt]. A bucket that is being restored is [ErrUnfinished].
-func (b *Bucket) Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (uint64, error) {
+func (b *Bucket) Replay(ctx context.Context, after uint64,
+	apply func(position uint64, r *journal.Record) error) (uint64, error) {
 	last, err := b.End(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("bucket %s: cannot be read: %w", b.name, err)
 	}
 	if last < after {
-		return 0, fmt.Errorf("bucket %s: ends at position %d, before %d: the server is behind, or the bucket was replaced", b.name, last, after)
+		return 0,
+			fmt.Errorf("bucket %s: ends at position %d, before %d: the server is behind, or the bucket was replaced",
+				b.name, last, after)
 	}
 	r := reader{Bucket: b, at: after, last: last, apply: apply}
 	if err := r.readAll(ctx); err != nil {
@@ -39,9 +42,9 @@ func (b *Bucket) Replay(ctx context.Context, after uint64, apply func(position u
 	return last, nil
 }
 
-// End returns the position of the bucket's last record. It repeats the request until it is answered or ctx ends. A deposed
-// leader may answer, which lacks the newest records. A bucket that is being restored is [ErrUnfinished]: a node that opened
-// the deployment before it was lost may ask.
+// End returns the position of the bucket's last record. It repeats the request until it is answered or ctx ends. A
+// deposed leader may answer, which lacks the newest records. A bucket that is being restored is [ErrUnfinished]: a node
+// that opened the deployment before it was lost may ask.
 func (b *Bucket) End(ctx context.Context) (uint64, error) {
 	var info *jetstream.StreamInfo
 	err := b.untilAnswered(ctx, func() (err error) {
@@ -57,9 +60,9 @@ func (b *Bucket) End(ctx context.Context) (uint64, error) {
 	return info.State.LastSeq, nil
 }
 
-// First returns the number of the bucket's oldest commit, 0 if it has none. It repeats the request until it is answered or
-// ctx ends. A deposed leader may answer, which still has commits that were purged. A commit that cannot be decoded is
-// [journal.ErrCorrupt].
+// First returns the number of the bucket's oldest commit, 0 if it has none. It repeats the request until it is answered
+// or ctx ends. A deposed leader may answer, which still has commits that were purged. A commit that cannot be decoded
+// is [journal.ErrCorrupt].
 func (b *Bucket) First(ctx context.Context) (number uint64, err error) {
 	var m *jetstream.RawStreamMsg
 	err = b.untilAnswered(ctx, func() (err error) {

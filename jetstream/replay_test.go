@@ -114,7 +114,8 @@ func TestReplayVanishedTail(t *testing.T) {
 		jstest.MustFill(t, b, 3)
 		jstest.MustAppend(t, b, 3, jstest.Page(0, 0, 3, 10))
 		mustErase(t, nc, "state.p")
-		wantStored(t, jstest.MustReplay(t, b, 0), 4, "1: commit 1 of epoch 1", "2: commit 2 of epoch 1", "3: commit 3 of epoch 1")
+		wantStored(t, jstest.MustReplay(t, b, 0), 4, "1: commit 1 of epoch 1", "2: commit 2 of epoch 1",
+			"3: commit 3 of epoch 1")
 		jstest.MustAppend(t, b, 4, jstest.Commit(1, 4, 10))
 	})
 	t.Run("Everything", func(t *testing.T) {

@@ -18,13 +18,15 @@ import (
 // finishTimeout bounds the look whether a restore was finished, if the answer that says so was lost.
 const finishTimeout = 5 * time.Second
 
-// createAttempts bounds how often a server is asked to create a bucket. It takes 63 ms, far longer than removing a directory.
+// createAttempts bounds how often a server is asked to create a bucket. It takes 63 ms, far longer than removing a
+// directory.
 const createAttempts = 7
 
-// Restore is a deployment that is being filled. Until [Restore.Finish] has returned nil, [OpenDeployment] refuses it with
-// [ErrUnfinished]. One that was interrupted is begun again, from nothing.
+// Restore is a deployment that is being filled. Until [Restore.Finish] has returned nil, [OpenDeployment] refuses it
+// with [ErrUnfinished]. One that was interrupted is begun again, from nothing.
 //
-// Bucket 0 is created first and removed last, and it is the last one to lose its mark. So it marks whatever else is there.
+// Bucket 0 is created first and removed last, and it is the last one to lose its mark. So it marks whatever else is
+// there.
 type Restore struct {
 	opener  *opener
 	streams []jetstream.Stream
@@ -79,8 +81,8 @@ func (r *Restore) Finish(ctx context.Context) error {
 	return nil
 }
 
-// isFinished reports whether the bucket has certainly lost its mark, though the answer may have been lost. ctx may have ended.
-// A bucket that was marked by this restore loses its mark only by this restore.
+// isFinished reports whether the bucket has certainly lost its mark, though the answer may have been lost. ctx may have
+// ended. A bucket that was marked by this restore loses its mark only by this restore.
 func (r *Restore) isFinished(ctx context.Context, shard uint32) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
@@ -105,7 +107,8 @@ func (r *Restore) begin(ctx context.Context) error {
 	for i := len(shards); i > 0; i-- {
 		err := r.opener.api.DeleteStream(ctx, streamName(r.name(shards[i-1])))
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("cannot remove bucket %s, which an unfinished restore has left: %w", r.name(shards[i-1]), err)
+			return fmt.Errorf("cannot remove bucket %s, which an unfinished restore has left: %w", r.name(shards[i-1]),
+				err)
 		}
 	}
 	for shard := range r.opener.layout.shards {
@@ -120,8 +123,11 @@ func (r *Restore) begin(ctx context.Context) error {
 func (r *Restore) leftovers(ctx context.Context) ([]uint32, error) {
 	events := r.opener.layout.prefix.EventStream()
 	if _, err := r.opener.api.Stream(ctx, events); err == nil {
-		return nil, fmt.Errorf("%w: there is the stream of events %s, which would take new events for old ones; choose another prefix, or remove it with `nats stream rm %s`",
-			ErrNotEmpty, events, events)
+		return nil,
+			fmt.Errorf(
+				"%w: there is the stream of events %s, which would take new events for old ones; "+
+					"choose another prefix, or remove it with `nats stream rm %s`",
+				ErrNotEmpty, events, events)
 	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}
@@ -137,7 +143,10 @@ func (r *Restore) leftovers(ctx context.Context) ([]uint32, error) {
 		}
 		_, err = r.opener.layout.shardsOf(r.name(shard), stream.CachedInfo().Config)
 		if isUnfinished := errors.Is(err, ErrUnfinished); i == 0 && (shard != 0 || !isUnfinished) || err != nil && !isUnfinished {
-			return nil, fmt.Errorf("%w: there is the bucket %s; restore into an empty data directory, another account or another prefix", ErrNotEmpty, r.name(shard))
+			return nil,
+				fmt.Errorf(
+					"%w: there is the bucket %s; restore into an empty data directory, another account or another "+
+						"prefix", ErrNotEmpty, r.name(shard))
 		}
 	}
 	return shards, nil
@@ -159,8 +168,9 @@ func (r *Restore) create(ctx context.Context, shard uint32) error {
 	return err
 }
 
-// createOnDisk creates a bucket. Shortly after its last stream was removed, a server removes the directory of all streams,
-// beside the requests that follow (nats-server 2.15, stream.stop). A stream that is created then may miss its directory.
+// createOnDisk creates a bucket. Shortly after its last stream was removed, a server removes the directory of all
+// streams, beside the requests that follow (nats-server 2.15, stream.stop). A stream that is created then may miss its
+// directory.
 func (r *Restore) createOnDisk(ctx context.Context, shard uint32, config jetstream.StreamConfig) error {
 	var backoff retry.Backoff
 	for attempt := 1; ; attempt++ {

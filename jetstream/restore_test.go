@@ -111,7 +111,8 @@ func TestInterruptedRestore(t *testing.T) {
 	}
 }
 
-// A server that is still removing the directory of its last stream is asked to create a bucket once more, but not for ever.
+// A server that is still removing the directory of its last stream is asked to create a bucket once more, but not for
+// ever.
 func TestRestoreWhileDirectoryIsRemoved(t *testing.T) {
 	t.Parallel()
 	for refusals, want := range map[int]int{0: 2, 1: 3, 1000: 7} {
@@ -209,7 +210,8 @@ func TestRestoredBucketGrows(t *testing.T) {
 
 // restoreTwo restores two shards with a record each.
 func restoreTwo(ctx context.Context, nc *nats.Conn) error {
-	r, err := jetstream.BeginRestore(ctx, nc, jetstream.DeploymentConfig{Prefix: "holdfast", Shards: 2, Log: jstest.Quiet()}, 5)
+	r, err := jetstream.BeginRestore(ctx, nc, jetstream.DeploymentConfig{Prefix: "holdfast", Shards: 2,
+		Log: jstest.Quiet()}, 5)
 	if err != nil {
 		return err
 	}
@@ -242,7 +244,10 @@ func TestRestoreNeedsAnEmptyPlace(t *testing.T) {
 			jstest.MustOpen(t, nc, 2)
 			mustRemove(t, nc, "HOLDFAST_1")
 		},
-		"ForeignBucket": func(t *testing.T, nc *nats.Conn) { t.Helper(); mustCreate(t, nc, "KV_HOLDFAST_7", "$KV.HOLDFAST_7.>") },
+		"ForeignBucket": func(t *testing.T, nc *nats.Conn) {
+			t.Helper()
+			mustCreate(t, nc, "KV_HOLDFAST_7", "$KV.HOLDFAST_7.>")
+		},
 		"StreamOfEvents": func(t *testing.T, nc *nats.Conn) {
 			t.Helper()
 			mustCreate(t, nc, "HOLDFAST_EVENTS", "holdfast.event.>")
@@ -269,7 +274,8 @@ func TestRestoreNeedsAnEmptyPlace(t *testing.T) {
 
 func mustCreate(t *testing.T, nc *nats.Conn, name, subject string) {
 	t.Helper()
-	_, err := jstest.MustJetStream(t, nc).CreateStream(jstest.Context(t), natsjs.StreamConfig{Name: name, Subjects: []string{subject}})
+	_, err := jstest.MustJetStream(t, nc).CreateStream(jstest.Context(t),
+		natsjs.StreamConfig{Name: name, Subjects: []string{subject}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,8 @@ func TestRivals(t *testing.T) {
 	var rivals sync.WaitGroup
 	for seed := range uint64(3) {
 		rivals.Go(func() {
-			w := rival{bucket: jstest.MustOpen(t, m.Client, 1).Bucket(0), history: h, random: rand.New(rand.NewPCG(seed, 0))}
+			w := rival{bucket: jstest.MustOpen(t, m.Client, 1).Bucket(0), history: h,
+				random: rand.New(rand.NewPCG(seed, 0))}
 			for ctx.Err() == nil {
 				w.own(ctx)
 			}
@@ -136,7 +137,8 @@ func (h *history) check(t *testing.T, s jstest.Stored) {
 		c := r.GetCommit()
 		who := fmt.Sprint(c.GetWriter())
 		if c.GetNumber() != number+1 || c.GetEpoch() < epoch || c.GetEpoch() == epoch && who != writer {
-			t.Errorf("position %d: %s by %s, behind number %d of epoch %d by %s", s.Positions[i], r.Describe(), who, number, epoch, writer)
+			t.Errorf("position %d: %s by %s, behind number %d of epoch %d by %s", s.Positions[i], r.Describe(), who,
+				number, epoch, writer)
 		}
 		number, epoch, writer = c.GetNumber(), c.GetEpoch(), who
 		stands[identity(r)] = s.Positions[i]

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// syncsSubject is the one on which each server of NATS says how it stores, to a user of the system account, and to those of
-// an account that imports it.
+// syncsSubject is the one on which each server of NATS says how it stores, to a user of the system account, and to
+// those of an account that imports it.
 const syncsSubject = "$SYS.REQ.SERVER.PING.JSZ"
 
 // ErrSyncsHidden says that the servers do not tell the account of a connection how they store.
@@ -24,9 +24,10 @@ var ErrSyncsHidden = errors.New("not visible to this account")
 // syncsTimeout bounds the wait for the servers.
 const syncsTimeout = 2 * time.Second
 
-// Unsynced returns the servers that store a bucket and confirm writes before they are on disk. It returns an error if that is not
-// known of each of them, and an [ErrSyncsHidden] if the account of the connection may not ask.
-func Unsynced(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards uint32) (unsynced []string, err error) {
+// Unsynced returns the servers that store a bucket and confirm writes before they are on disk. It returns an error if
+// that is not known of each of them, and an [ErrSyncsHidden] if the account of the connection may not ask.
+func Unsynced(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards uint32) (unsynced []string,
+	err error) {
 	all, err := Inspect(ctx, nc, prefix, shards)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,8 @@ func askSyncs(ctx context.Context, nc *nats.Conn, expected []string) (unsynced [
 	for len(expected) > 0 {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%w: no answer on %s of %s", ErrSyncsHidden, syncsSubject, strings.Join(expected, ", "))
+			return nil, fmt.Errorf("%w: no answer on %s of %s", ErrSyncsHidden, syncsSubject,
+				strings.Join(expected, ", "))
 		}
 		var answer struct {
 			Server struct{ Name string }

@@ -2,12 +2,12 @@ package jetstream
 
 import "fmt"
 
-// LeastVersion is the first version of NATS that is safe. Servers before it lose or misplace records of replicated buckets, and
-// sync each message of theirs on its own.
+// LeastVersion is the first version of NATS that is safe. Servers before it lose or misplace records of replicated
+// buckets, and sync each message of theirs on its own.
 const LeastVersion = "2.15"
 
-// IsTooOld reports whether a version of NATS is before [LeastVersion]. One that cannot be read, as that of a connection that is
-// interrupted, is not.
+// IsTooOld reports whether a version of NATS is before [LeastVersion]. One that cannot be read, as that of a connection
+// that is interrupted, is not.
 func IsTooOld(version string) bool {
 	var major, minor, leastMajor, leastMinor int
 	for text, into := range map[string][2]*int{version: {&major, &minor}, LeastVersion: {&leastMajor, &leastMinor}} {

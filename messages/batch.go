@@ -74,7 +74,8 @@ func SizeCall(id uint64, key string, op Operation, payload []byte) int {
 }
 
 func sizeCall(id uint64, key string, operation protowire.Number, payload []byte) int {
-	return protowire.SizeTag(callID) + protowire.SizeVarint(id) + protowire.SizeTag(callKey) + protowire.SizeBytes(len(key)) +
+	return protowire.SizeTag(callID) + protowire.SizeVarint(id) + protowire.SizeTag(callKey) +
+		protowire.SizeBytes(len(key)) +
 		protowire.SizeTag(operation) + protowire.SizeBytes(len(payload))
 }
 

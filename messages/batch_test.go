@@ -196,11 +196,13 @@ func TestIllegalCallInJSON(t *testing.T) {
 	if err != nil || len(got) != 5 {
 		t.Fatalf("%d calls, %v", len(got), err)
 	}
-	if c := got[0]; c.Err != nil || c.ID != 1 || c.Key != "k" || c.Operation != messages.OpGet || string(c.Payload) != `{}` {
+	if c := got[0]; c.Err != nil || c.ID != 1 || c.Key != "k" || c.Operation != messages.OpGet ||
+		string(c.Payload) != `{}` {
 		t.Errorf("the legal call: %+v", c)
 	}
 	const noOperation = `call: one operation of [acquire release extend get break confirm keep end set], got none`
-	for i, want := range []string{noOperation, `key: a resource or a session, encoded as in a subject, got none`, noOperation, noOperation} {
+	for i, want := range []string{noOperation, `key: a resource or a session, encoded as in a subject, got none`,
+		noOperation, noOperation} {
 		c := got[i+1]
 		wantInvalid(t, c.Err, want)
 		if i != 2 && c.ID != uint64(i+2) {
@@ -216,10 +218,12 @@ func TestIllegalBatchInJSON(t *testing.T) {
 		`{"calls":null}`:            `calls: 1 to 1000, got 0`,
 		`{"calls":[]}`:              `calls: 1 to 1000, got 0`,
 		jsonCalls(1001, `"get":{}`): `calls: 1 to 1000, got 1001`,
-		jsonCalls(2, `"acquire":{"owner":"a","ttlMs":1000}`):    `payload: AcquireRequest in JSON: unknown field "ttlMs"`,
+		jsonCalls(2,
+			`"acquire":{"owner":"a","ttlMs":1000}`): `payload: AcquireRequest in JSON: unknown field "ttlMs"`,
 		jsonCalls(2, `"acquire":{"owner":"a","ttl_ms":"1000"}`): `ttl_ms: a number, without quotes, got "\"1000\""`,
 		jsonCalls(1, `"extend":{"owner":"a","ttl_ms":"1000"}`):  `ttl_ms: a number, without quotes, got "\"1000\""`,
-		jsonCalls(1, `"acquire":{"owner":"a","requestId":"x"}`): `payload: AcquireRequest in JSON: unknown field "requestId"`,
+		jsonCalls(1,
+			`"acquire":{"owner":"a","requestId":"x"}`): `payload: AcquireRequest in JSON: unknown field "requestId"`,
 	} {
 		got, err := messages.SplitBatch(messages.JSON, []byte(payload))
 		wantInvalid(t, err, want)
@@ -228,11 +232,13 @@ func TestIllegalBatchInJSON(t *testing.T) {
 		}
 	}
 	for _, payload := range []string{
-		`{"calls":[{"id":1,"key":"k","get":{}}],"more":1}`, `{"Calls":[]}`, `{"calls":{}}`, `{"calls":[null]}`, `{"calls":[[]]}`,
+		`{"calls":[{"id":1,"key":"k","get":{}}],"more":1}`, `{"Calls":[]}`, `{"calls":{}}`, `{"calls":[null]}`,
+		`{"calls":[[]]}`,
 		`{"calls":[{"id":1,"key":"k","get":{},"colour":1}]}`, `{"calls":[{"id":1.5,"key":"k","get":{}}]}`,
 		`{"calls":[{"id":-1,"key":"k","get":{}}]}`, `{"calls":[{"id":1,"id":1,"key":"k","get":{}}]}`,
 		`{"calls":[{"id":1,"key":"k","get":{},"break":{}}]}`, `{"calls":[{"id":1,"key":"k","get":[]}]}`,
-		`{"calls":[{"id":1,"key":"k","lock":{}}]}`, `{"calls":[{"id":1,"key":"k","get":{}}]`, `{"calls":[]} x`, `{`, `[]`, `null`, `x`,
+		`{"calls":[{"id":1,"key":"k","lock":{}}]}`, `{"calls":[{"id":1,"key":"k","get":{}}]`, `{"calls":[]} x`, `{`,
+		`[]`, `null`, `x`,
 		"{\"calls\":[{\"id\":1,\"key\":\"\xff\",\"get\":{}}]}", strings.Repeat("[", 1000),
 		`{"calls":[{"get":` + strings.Repeat(`{"get":`, 1000),
 	} {
@@ -364,7 +370,8 @@ func calls() *rapid.Generator[*messages.Call] {
 		switch op := rapid.SampledFrom(messages.Operations).Draw(t, "operation"); op {
 		case messages.OpAcquire:
 			c.Operation = &messages.Call_Acquire{Acquire: &messages.AcquireRequest{
-				Owner: owner.Draw(t, "owner"), TtlMs: rapid.Uint32().Draw(t, "ttl_ms"), WaitMs: rapid.Uint32().Draw(t, "wait_ms"),
+				Owner: owner.Draw(t, "owner"), TtlMs: rapid.Uint32().Draw(t, "ttl_ms"),
+				WaitMs:    rapid.Uint32().Draw(t, "wait_ms"),
 				RequestId: owner.Draw(t, "request_id"), Reentrant: rapid.Bool().Draw(t, "reentrant"),
 				Durability: messages.Durability(rapid.IntRange(0, 1).Draw(t, "durability")),
 				Metadata:   rapid.MapOfN(owner, owner, 0, 3).Draw(t, "metadata"),
@@ -390,7 +397,8 @@ func calls() *rapid.Generator[*messages.Call] {
 			}}
 		case messages.OpKeep:
 			c.Operation = &messages.Call_Keep{Keep: &messages.KeepRequest{
-				TtlMs: rapid.Uint32().Draw(t, "ttl_ms"), Alive: owner.Draw(t, "alive"), DisconnectMs: rapid.Uint32().Draw(t, "disconnect_ms"),
+				TtlMs: rapid.Uint32().Draw(t, "ttl_ms"), Alive: owner.Draw(t, "alive"),
+				DisconnectMs: rapid.Uint32().Draw(t, "disconnect_ms"),
 			}}
 		case messages.OpEnd:
 			c.Operation = &messages.Call_End{End: &messages.EndRequest{
@@ -398,7 +406,8 @@ func calls() *rapid.Generator[*messages.Call] {
 			}}
 		case messages.OpSet:
 			c.Operation = &messages.Call_Set{Set: &messages.SetRequest{
-				Owner: owner.Draw(t, "owner"), Token: token.Draw(t, "token"), Metadata: rapid.MapOfN(owner, owner, 0, 3).Draw(t, "metadata"),
+				Owner: owner.Draw(t, "owner"), Token: token.Draw(t, "token"),
+				Metadata: rapid.MapOfN(owner, owner, 0, 3).Draw(t, "metadata"),
 			}}
 		default:
 			t.Fatalf("no call of %s", op)

@@ -34,7 +34,10 @@ func (c Claim) SetHeader(h map[string][]string) error {
 	if strings.TrimSpace(c.Resource) != c.Resource {
 		return Invalid(HeaderResource, "no spaces around it, which a header loses", quote(c.Resource))
 	}
-	maps.DeleteFunc(h, func(name string, _ []string) bool { return isField(name, HeaderToken) || isField(name, HeaderResource) })
+	maps.DeleteFunc(h, func(name string, _ []string) bool {
+		return isField(name, HeaderToken) ||
+			isField(name, HeaderResource)
+	})
 	h[HeaderToken] = []string{c.Token.String()}
 	h[HeaderResource] = []string{c.Resource}
 	return nil

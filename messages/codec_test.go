@@ -134,12 +134,16 @@ func TestDecode(t *testing.T) {
 		encoding messages.Encoding
 		payload  string
 	}{
-		"protobuf":         {messages.Protobuf, string(mustEncode(t, messages.Protobuf, want))},
-		"contract's names": {messages.JSON, `{"owner":"me","ttl_ms":30000,"durability":"EPHEMERAL","metadata":{"k":"v"}}`},
+		"protobuf": {messages.Protobuf, string(mustEncode(t, messages.Protobuf, want))},
+		"contract's names": {messages.JSON,
+			`{"owner":"me","ttl_ms":30000,"durability":"EPHEMERAL","metadata":{"k":"v"}}`},
 		"standard mapping": {messages.JSON, `{"owner":"me","ttl_ms":30000,"durability":1,"metadata":{"k":"v"}}`},
-		"whole as float":   {messages.JSON, `{"owner":"me","ttl_ms":3.0e4,"durability":1,"metadata":{"k":"v"},"wait_ms":null}`},
-		"white space":      {messages.JSON, "\n{ \"owner\" : \"me\",\t\"ttl_ms\":30000,\"durability\":1,\"metadata\":{\"k\":\"v\"}}\r\n"},
-		"escapes":          {messages.JSON, `{"\u006fwner":"\u006de","ttl_ms":30000,"durability":1,"metadata":{"k":"v"}}`},
+		"whole as float": {messages.JSON,
+			`{"owner":"me","ttl_ms":3.0e4,"durability":1,"metadata":{"k":"v"},"wait_ms":null}`},
+		"white space": {messages.JSON,
+			"\n{ \"owner\" : \"me\",\t\"ttl_ms\":30000,\"durability\":1,\"metadata\":{\"k\":\"v\"}}\r\n"},
+		"escapes": {messages.JSON,
+			`{"\u006fwner":"\u006de","ttl_ms":30000,"durability":1,"metadata":{"k":"v"}}`},
 	} {
 		got := &messages.AcquireRequest{Owner: "before", Reentrant: true}
 		if err := messages.Decode(tc.encoding, []byte(tc.payload), got); err != nil || !proto.Equal(got, want) {
@@ -193,28 +197,34 @@ func TestDecodeRefusesJSON(t *testing.T) {
 		"fraction as text": {`{"ttl_ms":"0.5"}`, `invalid value for uint32 field ttl_ms: "0.5" (line 1, column 11)`},
 		"negative":         {`{"ttl_ms":-1}`, `invalid value for uint32 field ttl_ms: -1 (line 1, column 11)`},
 		"1e400":            {`{"ttl_ms":1e400}`, `invalid value for uint32 field ttl_ms: 1e400 (line 1, column 11)`},
-		"2^32":             {`{"ttl_ms":4294967296}`, `invalid value for uint32 field ttl_ms: 4294967296 (line 1, column 11)`},
-		"text for number":  {`{"ttl_ms":"soon"}`, `invalid value for uint32 field ttl_ms: "soon" (line 1, column 11)`},
-		"number for text":  {`{"owner":5}`, `invalid value for string field owner: 5 (line 1, column 10)`},
-		"text for bool":    {`{"reentrant":"true"}`, `invalid value for bool field reentrant: "true" (line 1, column 14)`},
-		"unknown enum":     {`{"durability":"SOLID"}`, `invalid value for enum field durability: "SOLID" (line 1, column 15)`},
-		"list for map":     {`{"metadata":[]}`, `unexpected token [ (line 1, column 13)`},
-		"null in a map":    {`{"metadata":{"k":null}}`, `invalid value for string field value: null (line 1, column 18)`},
-		"trailing bytes":   {`{}x`, `invalid value x (line 1, column 3)`},
-		"trailing object":  {`{}{}`, `unexpected token { (line 1, column 3)`},
-		"trailing comma":   {`{"owner":"a",}`, `unexpected token } (line 1, column 14)`},
-		"comment":          {`{/**/}`, `invalid value / (line 1, column 2)`},
-		"not an object":    {`[]`, `unexpected token [ (line 1, column 1)`},
-		"null":             {`null`, `unexpected token null (line 1, column 1)`},
-		"only space":       {` `, `unexpected token  (line 1, column 2)`},
-		"NaN":              {`{"ttl_ms":NaN}`, `invalid value NaN (line 1, column 11)`},
-		"byte order mark":  {"\ufeff{}", `invalid value ? (line 1, column 1)`},
-		"not UTF-8":        {"{\"owner\":\"\xff\"}", `invalid UTF-8 in string (line 1, column 10)`},
-		"lone surrogate":   {`{"owner":"\ud800 and more"}`, `invalid escape code " and m" in string (line 1, column 10)`},
+		"2^32": {`{"ttl_ms":4294967296}`,
+			`invalid value for uint32 field ttl_ms: 4294967296 (line 1, column 11)`},
+		"text for number": {`{"ttl_ms":"soon"}`, `invalid value for uint32 field ttl_ms: "soon" (line 1, column 11)`},
+		"number for text": {`{"owner":5}`, `invalid value for string field owner: 5 (line 1, column 10)`},
+		"text for bool": {`{"reentrant":"true"}`,
+			`invalid value for bool field reentrant: "true" (line 1, column 14)`},
+		"unknown enum": {`{"durability":"SOLID"}`,
+			`invalid value for enum field durability: "SOLID" (line 1, column 15)`},
+		"list for map": {`{"metadata":[]}`, `unexpected token [ (line 1, column 13)`},
+		"null in a map": {`{"metadata":{"k":null}}`,
+			`invalid value for string field value: null (line 1, column 18)`},
+		"trailing bytes":  {`{}x`, `invalid value x (line 1, column 3)`},
+		"trailing object": {`{}{}`, `unexpected token { (line 1, column 3)`},
+		"trailing comma":  {`{"owner":"a",}`, `unexpected token } (line 1, column 14)`},
+		"comment":         {`{/**/}`, `invalid value / (line 1, column 2)`},
+		"not an object":   {`[]`, `unexpected token [ (line 1, column 1)`},
+		"null":            {`null`, `unexpected token null (line 1, column 1)`},
+		"only space":      {` `, `unexpected token  (line 1, column 2)`},
+		"NaN":             {`{"ttl_ms":NaN}`, `invalid value NaN (line 1, column 11)`},
+		"byte order mark": {"\ufeff{}", `invalid value ? (line 1, column 1)`},
+		"not UTF-8":       {"{\"owner\":\"\xff\"}", `invalid UTF-8 in string (line 1, column 10)`},
+		"lone surrogate": {`{"owner":"\ud800 and more"}`,
+			`invalid escape code " and m" in string (line 1, column 10)`},
 		"raw line break":   {"{\"owner\":\"a\nb\"}", `invalid character '\n' in string (line 1, column 10)`},
 		"depth of lists":   {deep, `unexpected token [ (line 1, column 1)`},
 		"depth in a field": {`{"owner":` + deep, `invalid value for string field owner: [ (line 1, column 10)`},
-		"depth of objects": {strings.Repeat(`{"metadata":`, 1000), `invalid value for string field value: { (line 1, column 25)`},
+		"depth of objects": {strings.Repeat(`{"metadata":`, 1000),
+			`invalid value for string field value: { (line 1, column 25)`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := messages.Decode(messages.JSON, []byte(tc.payload), &messages.AcquireRequest{})
@@ -252,7 +262,8 @@ func TestDecodeRefusesProtobuf(t *testing.T) {
 		"wrong type":      {"\x0a\x02me\x12\x03500", `unknown field 2`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantInvalid(t, messages.Decode(messages.Protobuf, []byte(tc.payload), &messages.AcquireRequest{}), rule+tc.want)
+			wantInvalid(t, messages.Decode(messages.Protobuf, []byte(tc.payload), &messages.AcquireRequest{}),
+				rule+tc.want)
 		})
 	}
 }

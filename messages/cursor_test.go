@@ -33,7 +33,8 @@ func TestCursor(t *testing.T) {
 // The cursor of an operator may have the qualified name of a resource, which those of clients do not.
 func TestQualifiedCursor(t *testing.T) {
 	for _, want := range []messages.Cursor{
-		{}, {Resource: "a"}, {Resource: "a", Token: 7}, {Resource: messages.Qualify("ORDERS", "a b")}, {Resource: messages.Qualify("ORDERS", "a"), Token: 7},
+		{}, {Resource: "a"}, {Resource: "a", Token: 7}, {Resource: messages.Qualify("ORDERS", "a b")},
+		{Resource: messages.Qualify("ORDERS", "a"), Token: 7},
 	} {
 		got, err := messages.ParseQualifiedCursor(want.String())
 		if err != nil || got != want {
@@ -44,7 +45,8 @@ func TestQualifiedCursor(t *testing.T) {
 			t.Errorf("%+v: a client may send it: %v", want, err)
 		}
 	}
-	for _, text := range []string{"\x1f", "\x1fA", "\x1fA\x1f", "\x1f\x1fa", "\x1fa.b\x1fa", "\x1fA\x1fa\x1f", "\x1fA\x1fa\n0", "\x1fA\x1f\n1", "a\x1fb"} {
+	for _, text := range []string{"\x1f", "\x1fA", "\x1fA\x1f", "\x1f\x1fa", "\x1fa.b\x1fa", "\x1fA\x1fa\x1f",
+		"\x1fA\x1fa\n0", "\x1fA\x1f\n1", "a\x1fb"} {
 		if got, err := messages.ParseQualifiedCursor(text); err == nil {
 			t.Errorf("%q: got %+v", text, got)
 		}

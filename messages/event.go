@@ -83,8 +83,8 @@ func (x *Event) Subject(p Prefix) (string, error) {
 	return p.Event(key), nil
 }
 
-// AppendJSON appends the event in the form in which [Encode] writes JSON, at a fraction of the cost, and without the tenant,
-// which is in the subject. It replaces invalid UTF-8, which no event from a bucket contains.
+// AppendJSON appends the event in the form in which [Encode] writes JSON, at a fraction of the cost, and without the
+// tenant, which is in the subject. It replaces invalid UTF-8, which no event from a bucket contains.
 func (x *Event) AppendJSON(b []byte) []byte {
 	o := object{append(b, '{')}
 	o.name("kind", x.GetKind().String(), x.GetKind() != 0)

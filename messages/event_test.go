@@ -13,7 +13,8 @@ import (
 func TestEventIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := messages.EventID{
-			Shard: rapid.Uint32().Draw(t, "shard"), Position: rapid.Uint64().Draw(t, "position"), Index: rapid.Uint32().Draw(t, "index"),
+			Shard: rapid.Uint32().Draw(t, "shard"), Position: rapid.Uint64().Draw(t, "position"),
+			Index: rapid.Uint32().Draw(t, "index"),
 		}
 		if got, err := messages.ParseEventID(id.String()); err != nil || got != id {
 			t.Fatalf("%q is read as %v (%v)", id, got, err)
@@ -32,7 +33,8 @@ func TestEventIDs(t *testing.T) {
 			}
 		}
 	}
-	for _, wrong := range []string{"", "1", "1.2", "1.2.3.4", "1.2.+3", "01.2.3", "-1.2.3", "4294967296.1.1", "a.b.c", "1.2.3 "} {
+	for _, wrong := range []string{"", "1", "1.2", "1.2.3.4", "1.2.+3", "01.2.3", "-1.2.3", "4294967296.1.1", "a.b.c",
+		"1.2.3 "} {
 		if id, err := messages.ParseEventID(wrong); err == nil {
 			t.Errorf("%q is read as %v", wrong, id)
 		} else {
@@ -59,7 +61,8 @@ func fill(m protoreflect.Message) {
 		f := m.Descriptor().Fields().Get(i)
 		value := map[protoreflect.Kind]any{
 			protoreflect.StringKind: "text", protoreflect.Uint32Kind: uint32(7), protoreflect.Uint64Kind: uint64(7),
-			protoreflect.Int64Kind: int64(7), protoreflect.EnumKind: protoreflect.EnumNumber(1), protoreflect.BoolKind: true,
+			protoreflect.Int64Kind: int64(7), protoreflect.EnumKind: protoreflect.EnumNumber(1),
+			protoreflect.BoolKind: true,
 		}[f.Kind()]
 		switch {
 		case f.IsMap():
@@ -99,10 +102,12 @@ func anyEvent() *rapid.Generator[*messages.Event] {
 	lease := rapid.Custom(func(t *rapid.T) *messages.Lease {
 		return &messages.Lease{
 			Resource: text.Draw(t, "resource"), Owner: text.Draw(t, "owner"), Token: rapid.Uint64().Draw(t, "token"),
-			Fence: text.Draw(t, "fence"), TtlMs: rapid.Uint32().Draw(t, "ttl"), RemainingMs: rapid.Uint32().Draw(t, "remaining"),
-			AcquiredAtMs: rapid.Int64().Draw(t, "acquired"), Durability: messages.Durability(rapid.IntRange(0, 1).Draw(t, "durability")),
-			Metadata: rapid.MapOfN(text, text, 0, 4).Draw(t, "metadata"),
-			Limit:    rapid.Uint32().Draw(t, "limit"), Slots: rapid.SliceOfN(rapid.Uint32(), 0, 4).Draw(t, "slots"),
+			Fence: text.Draw(t, "fence"), TtlMs: rapid.Uint32().Draw(t, "ttl"),
+			RemainingMs:  rapid.Uint32().Draw(t, "remaining"),
+			AcquiredAtMs: rapid.Int64().Draw(t, "acquired"),
+			Durability:   messages.Durability(rapid.IntRange(0, 1).Draw(t, "durability")),
+			Metadata:     rapid.MapOfN(text, text, 0, 4).Draw(t, "metadata"),
+			Limit:        rapid.Uint32().Draw(t, "limit"), Slots: rapid.SliceOfN(rapid.Uint32(), 0, 4).Draw(t, "slots"),
 			Session: text.Draw(t, "session"),
 		}
 	})
@@ -110,7 +115,8 @@ func anyEvent() *rapid.Generator[*messages.Event] {
 		e := &messages.Event{
 			Kind: messages.Event_Kind(rapid.IntRange(0, 7).Draw(t, "kind")), Shard: rapid.Uint32().Draw(t, "shard"),
 			Position: rapid.Uint64().Draw(t, "position"), Index: rapid.Uint32().Draw(t, "index"),
-			AtMs: rapid.Int64().Draw(t, "at"), Reason: text.Draw(t, "reason"), HeldBack: rapid.Bool().Draw(t, "held back"),
+			AtMs: rapid.Int64().Draw(t, "at"), Reason: text.Draw(t, "reason"),
+			HeldBack: rapid.Bool().Draw(t, "held back"),
 		}
 		if rapid.Bool().Draw(t, "has a lease") {
 			e.Lease = lease.Draw(t, "lease")

@@ -24,8 +24,8 @@ const (
 	FeatureKeepSecret = "keep_secret"
 )
 
-// Features are those that each deployment of this version offers. [FeatureBatch] is beside them, because clients in other
-// accounts do not have it, and so are those that an operator turns on.
+// Features are those that each deployment of this version offers. [FeatureBatch] is beside them, because clients in
+// other accounts do not have it, and so are those that an operator turns on.
 var Features = []string{
 	FeatureSharing, FeatureDelay, FeatureSessions, FeatureValues, FeatureSecrets, FeatureOrder, FeatureKeepSecret,
 }

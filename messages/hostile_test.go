@@ -46,7 +46,8 @@ func FuzzSubject(f *testing.F) {
 // A prefix that is accepted makes subjects that are read again, and names of buckets that NATS accepts.
 func FuzzPrefix(f *testing.F) {
 	target := blindtest.New(f)
-	for _, seed := range []string{"holdfast", "a.b-c_D", "_INBOX", "$SYS", "a..b", ".a", "a.", "a*", "a.>", "é", strings.Repeat("a", messages.MaxPrefixBytes+1)} {
+	for _, seed := range []string{"holdfast", "a.b-c_D", "_INBOX", "$SYS", "a..b", ".a", "a.", "a*", "a.>", "é",
+		strings.Repeat("a", messages.MaxPrefixBytes+1)} {
 		target.Add(seed)
 	}
 	target.Fuzz(func(t *testing.T, s string) {
@@ -71,7 +72,8 @@ func FuzzPrefix(f *testing.F) {
 func FuzzReplySubject(f *testing.F) {
 	target := blindtest.New(f)
 	for _, seed := range []string{
-		"_INBOX.abc.1", "_R_.xyz", "$JS.API.STREAM.DELETE.HOLDFAST_0", "holdfast.acquire.a", "holdfast", "holdfastx", "a..b", "a.>", "*", "a b", "é.b",
+		"_INBOX.abc.1", "_R_.xyz", "$JS.API.STREAM.DELETE.HOLDFAST_0", "holdfast.acquire.a", "holdfast", "holdfastx",
+		"a..b", "a.>", "*", "a b", "é.b",
 		"a\u2003b", "a.\u00a0", strings.Repeat("a", messages.MaxReplyBytes+1),
 	} {
 		target.Add(seed)
@@ -113,7 +115,8 @@ func FuzzCursor(f *testing.F) {
 
 func FuzzEventID(f *testing.F) {
 	target := blindtest.New(f)
-	for _, seed := range []string{"0.1.0", "7.18446744073709551615.4294967295", "01.1.0", "+1.1.1", "1.1", "1.1.1.1", "4294967296.1.1"} {
+	for _, seed := range []string{"0.1.0", "7.18446744073709551615.4294967295", "01.1.0", "+1.1.1", "1.1", "1.1.1.1",
+		"4294967296.1.1"} {
 		target.Add(seed)
 	}
 	target.Fuzz(func(t *testing.T, s string) {
@@ -159,7 +162,8 @@ func FuzzClaim(f *testing.F) {
 // A context that is read is written as a traceparent of the same spans, and keeps a bounded state.
 func FuzzTraceContext(f *testing.F) {
 	target := blindtest.New(f)
-	for _, parent := range []string{traceparent, "cc" + traceparent[2:] + "-1", "ff" + traceparent[2:], strings.ToUpper(traceparent), traceparent[:54] + "0"} {
+	for _, parent := range []string{traceparent, "cc" + traceparent[2:] + "-1", "ff" + traceparent[2:],
+		strings.ToUpper(traceparent), traceparent[:54] + "0"} {
 		target.Add(parent, "a=1")
 	}
 	target.Add(traceparent, strings.Repeat("x", messages.MaxTracestateBytes+1))
@@ -183,7 +187,8 @@ func FuzzTraceContext(f *testing.F) {
 // The id of a session is bounded.
 func FuzzSession(f *testing.F) {
 	target := blindtest.New(f)
-	for _, seed := range []string{"0123456789abcdef", "=1F0123456789abcdef", "x", strings.Repeat("a", messages.MaxSessionBytes+1)} {
+	for _, seed := range []string{"0123456789abcdef", "=1F0123456789abcdef", "x",
+		strings.Repeat("a", messages.MaxSessionBytes+1)} {
 		target.Add(seed)
 	}
 	target.Fuzz(func(t *testing.T, key string) {
@@ -206,9 +211,11 @@ func FuzzDecodeReply(f *testing.F) {
 		func() proto.Message { return &messages.ListReply{} }, func() proto.Message { return &messages.Info{} },
 		func() proto.Message { return &messages.Event{} },
 	}
-	held := &messages.Reply{Status: messages.Status_HELD, Lease: &messages.Lease{Resource: "a", Owner: "b", Token: 5}, Waiting: 2, Error: "x"}
+	held := &messages.Reply{Status: messages.Status_HELD, Lease: &messages.Lease{Resource: "a", Owner: "b", Token: 5},
+		Waiting: 2, Error: "x"}
 	for _, m := range []proto.Message{
-		held, &messages.BatchReply{Answers: []*messages.Answer{{Id: 7, Reply: held}}}, &messages.ListReply{Leases: []*messages.Lease{held.Lease}, Next: "a"},
+		held, &messages.BatchReply{Answers: []*messages.Answer{{Id: 7, Reply: held}}},
+		&messages.ListReply{Leases: []*messages.Lease{held.Lease}, Next: "a"},
 		&messages.Info{Version: "v1", Shards: 8}, &messages.Event{Kind: messages.Event_ACQUIRED, Lease: held.Lease},
 	} {
 		for i := range answers {

@@ -76,23 +76,25 @@ func TestLongestResource(t *testing.T) {
 
 func TestIllegalResource(t *testing.T) {
 	for name, tc := range map[string]struct{ resource, want string }{
-		"empty":          {"", `resource: 1 to 512 bytes, got 0 bytes`},
-		"NUL":            {"a\x00b", `resource: UTF-8 without control characters, got "a\x00b"`},
-		"CR LF":          {"a\r\nPUB b 0\r\n", `resource: UTF-8 without control characters, got "a\r\nPUB b 0\r\n"`},
-		"tab":            {"a\tb", `resource: UTF-8 without control characters, got "a\tb"`},
-		"ESC":            {"\x1b[2J", `resource: UTF-8 without control characters, got "\x1b[2J"`},
-		"DEL":            {"a\x7f", `resource: UTF-8 without control characters, got "a\x7f"`},
-		"U+0080":         {"a\u0080", `resource: UTF-8 without control characters, got "a\u0080"`},
-		"U+009F":         {"a\u009f", `resource: UTF-8 without control characters, got "a\u009f"`},
-		"not UTF-8":      {"a\xff\xfe", `resource: UTF-8 without control characters, got "a\xff\xfe"`},
-		"surrogate":      {"\xed\xa0\x80", `resource: UTF-8 without control characters, got "\xed\xa0\x80"`},
-		"overlong":       {"\xc0\xaf", `resource: UTF-8 without control characters, got "\xc0\xaf"`},
-		"not NFC":        {"cafe\u0301", `resource: Unicode NFC, got "cafe\u0301"`},
-		"endless marks":  {"a" + strings.Repeat("\u0316", 31), `resource: Unicode NFC, got "a` + strings.Repeat(`\u0316`, 31) + `"`},
-		"513 bytes":      {strings.Repeat("a", 513), `resource: 1 to 512 bytes, got 513 bytes`},
-		"4 200 bytes":    {strings.Repeat(":", 4200), `resource: 1 to 512 bytes, got 4200 bytes`},
-		"70 000 bytes":   {strings.Repeat("é", 35000), `resource: 1 to 512 bytes, got 70000 bytes`},
-		"long and wrong": {strings.Repeat("a", 63) + "é\x00", `resource: UTF-8 without control characters, got "` + strings.Repeat("a", 63) + `"... (66 bytes)`},
+		"empty":     {"", `resource: 1 to 512 bytes, got 0 bytes`},
+		"NUL":       {"a\x00b", `resource: UTF-8 without control characters, got "a\x00b"`},
+		"CR LF":     {"a\r\nPUB b 0\r\n", `resource: UTF-8 without control characters, got "a\r\nPUB b 0\r\n"`},
+		"tab":       {"a\tb", `resource: UTF-8 without control characters, got "a\tb"`},
+		"ESC":       {"\x1b[2J", `resource: UTF-8 without control characters, got "\x1b[2J"`},
+		"DEL":       {"a\x7f", `resource: UTF-8 without control characters, got "a\x7f"`},
+		"U+0080":    {"a\u0080", `resource: UTF-8 without control characters, got "a\u0080"`},
+		"U+009F":    {"a\u009f", `resource: UTF-8 without control characters, got "a\u009f"`},
+		"not UTF-8": {"a\xff\xfe", `resource: UTF-8 without control characters, got "a\xff\xfe"`},
+		"surrogate": {"\xed\xa0\x80", `resource: UTF-8 without control characters, got "\xed\xa0\x80"`},
+		"overlong":  {"\xc0\xaf", `resource: UTF-8 without control characters, got "\xc0\xaf"`},
+		"not NFC":   {"cafe\u0301", `resource: Unicode NFC, got "cafe\u0301"`},
+		"endless marks": {"a" + strings.Repeat("\u0316", 31),
+			`resource: Unicode NFC, got "a` + strings.Repeat(`\u0316`, 31) + `"`},
+		"513 bytes":    {strings.Repeat("a", 513), `resource: 1 to 512 bytes, got 513 bytes`},
+		"4 200 bytes":  {strings.Repeat(":", 4200), `resource: 1 to 512 bytes, got 4200 bytes`},
+		"70 000 bytes": {strings.Repeat("é", 35000), `resource: 1 to 512 bytes, got 70000 bytes`},
+		"long and wrong": {strings.Repeat("a", 63) + "é\x00",
+			`resource: UTF-8 without control characters, got "` + strings.Repeat("a", 63) + `"... (66 bytes)`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, err := messages.EncodeKey(tc.resource)
@@ -193,7 +195,8 @@ func TestKeysAreOneToOne(t *testing.T) {
 
 // Each valid key is the only key of its resource; most strings are invalid.
 func TestAcceptedKeyIsCanonical(t *testing.T) {
-	pieces := rapid.SampledFrom([]string{"a", "B", "/", "-", ".", "..", "=2E", "=3A", "=41", "=C3=A9", "=2e", "=", "=7F", ":"})
+	pieces := rapid.SampledFrom([]string{"a", "B", "/", "-", ".", "..", "=2E", "=3A", "=41", "=C3=A9", "=2e", "=",
+		"=7F", ":"})
 	rapid.Check(t, func(t *rapid.T) {
 		key := strings.Join(rapid.SliceOfN(pieces, 1, 6).Draw(t, "pieces"), "")
 		resource, err := messages.DecodeKey(key)
@@ -296,7 +299,8 @@ func resources() *rapid.Generator[string] {
 // checkLegalKey fails unless NATS accepts key as a subject and as a key of a KV bucket.
 func checkLegalKey(t errorer, key string) {
 	t.Helper()
-	if !kvKey.MatchString(key) || strings.HasPrefix(key, ".") || strings.HasSuffix(key, ".") || strings.Contains(key, "..") {
+	if !kvKey.MatchString(key) || strings.HasPrefix(key, ".") || strings.HasSuffix(key, ".") ||
+		strings.Contains(key, "..") {
 		t.Errorf("%q is no key for NATS", key)
 	}
 }

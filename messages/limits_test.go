@@ -32,7 +32,8 @@ func TestDefaultLimits(t *testing.T) {
 // The bound on payloads fits each valid request in every spelling.
 func TestLargestRequestsFit(t *testing.T) {
 	limits := messages.DefaultLimits()
-	for _, m := range []proto.Message{largestAcquire(), largestRelease(), largestExtend(), largestBreak(), largestList()} {
+	for _, m := range []proto.Message{largestAcquire(), largestRelease(), largestExtend(), largestBreak(),
+		largestList()} {
 		if err := limits.Check(m); err != nil {
 			t.Fatalf("%T is not legal: %v", m, err)
 		}
@@ -97,7 +98,8 @@ func largestList() *messages.ListRequest {
 	return &messages.ListRequest{
 		Pattern: strings.Repeat("=3A", messages.MaxResourceBytes),
 		Limit:   messages.MaxListLimit,
-		After:   messages.Cursor{Resource: strings.Repeat("a", messages.MaxResourceBytes), Token: messages.MaxToken}.String(),
+		After: messages.Cursor{Resource: strings.Repeat("a", messages.MaxResourceBytes),
+			Token: messages.MaxToken}.String(),
 		Waiters: true,
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 func TestRefuse(t *testing.T) {
 	reply := messages.Refuse(messages.Status_OVERLOADED, errors.New("too many waiting"))
-	if reply.GetStatus() != messages.Status_OVERLOADED || reply.GetError() != "too many waiting" || reply.GetLease() != nil {
+	if reply.GetStatus() != messages.Status_OVERLOADED || reply.GetError() != "too many waiting" ||
+		reply.GetLease() != nil {
 		t.Errorf("got %v", reply)
 	}
 }

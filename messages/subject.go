@@ -11,7 +11,8 @@ import (
 const (
 	// DefaultPrefix is the prefix of a deployment unless it configures another one.
 	DefaultPrefix Prefix = "holdfast"
-	// MaxPrefixBytes fits that of a tenant, and leaves room for the longest key in the 4 096 bytes of a NATS protocol line.
+	// MaxPrefixBytes fits that of a tenant, and leaves room for the longest key in the 4 096 bytes of a NATS protocol
+	// line.
 	MaxPrefixBytes = 192
 	// MaxReplyBytes is several times the length of an inbox. Longer reply subjects are refused, because
 	// they would fill the memory of waiting requests.
@@ -125,9 +126,9 @@ func (p Prefix) shard(shard uint32) string {
 	return string(p) + "." + shardLevel + "." + formatShard(shard) + "."
 }
 
-// Tenant returns the prefix of a tenant's subjects: holdfast.tenant.<account>. Below it are the same subjects as below the
-// prefix of the deployment, but those of nodes. NATS lets an account use only the prefix with its own name: the export
-// has to say at which level the account stands (account_token_position). The account may be "*", to subscribe.
+// Tenant returns the prefix of a tenant's subjects: holdfast.tenant.<account>. Below it are the same subjects as below
+// the prefix of the deployment, but those of nodes. NATS lets an account use only the prefix with its own name: the
+// export has to say at which level the account stands (account_token_position). The account may be "*", to subscribe.
 func (p Prefix) Tenant(account string) Prefix {
 	return Prefix(string(p) + "." + tenantLevel + "." + account)
 }
@@ -142,8 +143,8 @@ func (p Prefix) Info() string {
 	return string(p) + ".info"
 }
 
-// Journals returns what the subjects of requests to JetStream about the journals begin with in an account that imports them:
-// holdfast.journal. In the account of the nodes they begin with $JS.API.
+// Journals returns what the subjects of requests to JetStream about the journals begin with in an account that imports
+// them: holdfast.journal. In the account of the nodes they begin with $JS.API.
 func (p Prefix) Journals() string {
 	return string(p) + ".journal"
 }
@@ -154,8 +155,8 @@ func (p Prefix) Event(key string) string {
 	return string(p) + ".event." + key
 }
 
-// StoredTenant returns what precedes the key of a tenant's resource in the subjects of stored events. No key begins with
-// "~".
+// StoredTenant returns what precedes the key of a tenant's resource in the subjects of stored events. No key begins
+// with "~".
 func StoredTenant(account string) string { return "~tenant." + account + "." }
 
 // StoredEvent returns the subject on which a node publishes an event to the stream that retains it:
@@ -203,8 +204,8 @@ func (p Prefix) name() string {
 	}, string(p))
 }
 
-// Parse parses the subject of a request, front or direct, of a tenant or not. It returns an [InvalidError] if the subject is
-// not below the prefix, names no operation or no key, or if the shard is not a number. A direct subject may
+// Parse parses the subject of a request, front or direct, of a tenant or not. It returns an [InvalidError] if the
+// subject is not below the prefix, names no operation or no key, or if the shard is not a number. A direct subject may
 // also be that of a batch. It does not decode the key, and does not check that the shard exists.
 func (p Prefix) Parse(subject string) (Address, error) {
 	rest, ok := p.cut(subject)
@@ -259,8 +260,8 @@ func (p Prefix) CheckReply(subject string) error {
 	return nil
 }
 
-// IsImported reports whether a reply subject is one of those that NATS makes for a request through a service import. NATS
-// passes one answer on, and the service cannot reach other subjects of the client's account.
+// IsImported reports whether a reply subject is one of those that NATS makes for a request through a service import.
+// NATS passes one answer on, and the service cannot reach other subjects of the client's account.
 func IsImported(reply string) bool { return strings.HasPrefix(reply, "_R_.") }
 
 // isSimple reports whether a subject is printable ASCII without wildcards and empty levels, as nearly all are.

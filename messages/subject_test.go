@@ -131,7 +131,8 @@ func TestIllegalSubject(t *testing.T) {
 
 func TestSubjectRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, err := messages.ParsePrefix(rapid.StringMatching(`[a-zA-Z0-9-][a-zA-Z0-9_-]{0,9}(\.[a-zA-Z0-9_-]{1,9}){0,3}`).Draw(t, "prefix"))
+		p, err := messages.ParsePrefix(rapid.StringMatching(
+			`[a-zA-Z0-9-][a-zA-Z0-9_-]{0,9}(\.[a-zA-Z0-9_-]{1,9}){0,3}`).Draw(t, "prefix"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,8 @@ const AllTenants = "*"
 // tenantMark stands around the tenant in a qualified name. No name that a client may choose contains it.
 const tenantMark = "\x1f"
 
-// Qualify returns the name under which the service keeps a tenant's resource, or its session: what has the same name in two
-// tenants, or in none, has different qualified names. Without a tenant it is the name itself.
+// Qualify returns the name under which the service keeps a tenant's resource, or its session: what has the same name in
+// two tenants, or in none, has different qualified names. Without a tenant it is the name itself.
 func Qualify(tenant, name string) string {
 	if tenant == "" {
 		return name
@@ -33,8 +33,8 @@ func Unqualify(qualified string) (tenant, name string) {
 	return tenant, name
 }
 
-// CheckTenant returns an [InvalidError] unless s can be the name of an account in a subject: 1 to [MaxTenantBytes] bytes
-// without spaces, control characters, dots and wildcards.
+// CheckTenant returns an [InvalidError] unless s can be the name of an account in a subject: 1 to [MaxTenantBytes]
+// bytes without spaces, control characters, dots and wildcards.
 func CheckTenant(s string) error {
 	if err := CheckText("tenant", s, 1, MaxTenantBytes); err != nil {
 		return err
@@ -45,8 +45,8 @@ func CheckTenant(s string) error {
 	return nil
 }
 
-// KeyOf returns the key of the resource with this qualified name. It is that of the resource's own name, so that all tenants
-// have the same shard for it. It returns an [InvalidError] if the tenant or the name cannot be one.
+// KeyOf returns the key of the resource with this qualified name. It is that of the resource's own name, so that all
+// tenants have the same shard for it. It returns an [InvalidError] if the tenant or the name cannot be one.
 func KeyOf(qualified string) (string, error) {
 	tenant, name := Unqualify(qualified)
 	if name != qualified {

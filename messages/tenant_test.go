@@ -27,7 +27,8 @@ func TestQualify(t *testing.T) {
 // The sessions of two tenants with the same id differ, and show the same label.
 func TestSessionHashOfTenants(t *testing.T) {
 	const id = "0123456789abcdef"
-	own, a, b := messages.SessionHash(id), messages.SessionHash(messages.Qualify("A", id)), messages.SessionHash(messages.Qualify("B", id))
+	own, a, b := messages.SessionHash(id), messages.SessionHash(messages.Qualify("A", id)),
+		messages.SessionHash(messages.Qualify("B", id))
 	if bytes.Equal(own, a) || bytes.Equal(a, b) {
 		t.Error("two tenants share a session")
 	}
@@ -38,7 +39,8 @@ func TestSessionHashOfTenants(t *testing.T) {
 
 func TestCheckTenant(t *testing.T) {
 	for tenant, ok := range map[string]bool{
-		"ORDERS": true, "$G": true, "a-b_c": true, "": false, "a.b": false, "*": false, ">": false, "a b": false, "a\nb": false,
+		"ORDERS": true, "$G": true, "a-b_c": true, "": false, "a.b": false, "*": false, ">": false, "a b": false,
+		"a\nb": false,
 	} {
 		if err := messages.CheckTenant(tenant); (err == nil) != ok {
 			t.Errorf("%q: %v", tenant, err)
@@ -50,7 +52,8 @@ func TestCheckTenant(t *testing.T) {
 func TestKeyOf(t *testing.T) {
 	for qualified, want := range map[string]string{
 		"document:123": "document=3A123", messages.Qualify("ORDERS", "document:123"): "document=3A123",
-		messages.Qualify("A.B", "a"): "", messages.Qualify("A", ""): "", "": "", "\x1fA": "", "\x1f\x1fa": "", "a\x1fb": "",
+		messages.Qualify("A.B", "a"): "", messages.Qualify("A", ""): "", "": "", "\x1fA": "", "\x1f\x1fa": "",
+		"a\x1fb": "",
 		messages.Qualify("A", messages.Qualify("B", "c")): "",
 	} {
 		if got, err := messages.KeyOf(qualified); got != want || (err == nil) != (want != "") {

@@ -70,7 +70,8 @@ func TestTokensAreExactFloats(t *testing.T) {
 
 func FuzzToken(f *testing.F) {
 	target := blindtest.New(f)
-	for _, seed := range []string{"000000000000001", "900000000000000", "900000000000001", "000000000000000", "5", "+00000000000001"} {
+	for _, seed := range []string{"000000000000001", "900000000000000", "900000000000001", "000000000000000", "5",
+		"+00000000000001"} {
 		target.Add(seed)
 	}
 	target.Fuzz(func(t *testing.T, s string) {

@@ -20,7 +20,8 @@ func (l *Limits) Check(m proto.Message) error {
 		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkRequestID(r.GetRequestId()),
 			checkSecret(r.GetSecret()))
 	case *ExtendRequest:
-		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkTTL(r.GetTtlMs()), checkSecret(r.GetSecret()),
+		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkTTL(r.GetTtlMs()),
+			checkSecret(r.GetSecret()),
 			checkExtendSession(r), checkOrder(r.GetOrder()))
 	case *GetRequest:
 		return nil // every value is legal
@@ -77,7 +78,8 @@ func (l *Limits) checkKeep(r *KeepRequest) error {
 	if r.GetAlive() == "" {
 		return Invalid("alive", "a subject on which the client listens, since disconnect_ms is set", "none")
 	}
-	return checkRange("disconnect_ms", uint64(r.GetDisconnectMs()), uint64(MinDisconnectMillis), uint64(MaxDisconnectMillis))
+	return checkRange("disconnect_ms", uint64(r.GetDisconnectMs()), uint64(MinDisconnectMillis),
+		uint64(MaxDisconnectMillis))
 }
 
 func checkSession(id string) error {
@@ -99,7 +101,8 @@ func checkExtendSession(r *ExtendRequest) error {
 
 func checkSecretHash(hash []byte) error {
 	if n := len(hash); n != 0 && n != SecretHashBytes {
-		return Invalid("secret_hash", fmt.Sprintf("the %d bytes of a SHA-256", SecretHashBytes), fmt.Sprintf("%d bytes", n))
+		return Invalid("secret_hash", fmt.Sprintf("the %d bytes of a SHA-256", SecretHashBytes),
+			fmt.Sprintf("%d bytes", n))
 	}
 	return nil
 }
@@ -119,13 +122,16 @@ func checkOrder(order uint64) error {
 func checkPermits(limit, permits uint32) error {
 	switch {
 	case permits > MaxPermits:
-		return Invalid("permits", fmt.Sprintf("at most %d; acquire more by further requests", MaxPermits), strconv.Itoa(int(permits)))
+		return Invalid("permits", fmt.Sprintf("at most %d; acquire more by further requests", MaxPermits),
+			strconv.Itoa(int(permits)))
 	case permits <= max(limit, 1):
 		return nil
 	case limit <= 1:
-		return Invalid("permits", "at most 1 of an exclusive lease; set limit for a shared one", strconv.Itoa(int(permits)))
+		return Invalid("permits", "at most 1 of an exclusive lease; set limit for a shared one",
+			strconv.Itoa(int(permits)))
 	default:
-		return Invalid("permits", fmt.Sprintf("at most %d, the limit of the same request; take fewer or raise limit", limit), strconv.Itoa(int(permits)))
+		return Invalid("permits", fmt.Sprintf("at most %d, the limit of the same request; take fewer or raise limit",
+			limit), strconv.Itoa(int(permits)))
 	}
 }
 
@@ -136,7 +142,8 @@ func checkList(r *ListRequest) error {
 		parse = ParseQualifiedCursor
 	}
 	_, errAfter := parse(r.GetAfter())
-	return cmp.Or(err, checkRange("limit", uint64(r.GetLimit()), 0, uint64(MaxListLimit)), checkListTenant(r.GetTenant()), errAfter)
+	return cmp.Or(err, checkRange("limit", uint64(r.GetLimit()), 0, uint64(MaxListLimit)),
+		checkListTenant(r.GetTenant()), errAfter)
 }
 
 func checkListTenant(tenant string) error {

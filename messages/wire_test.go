@@ -42,7 +42,8 @@ func TestMessagesAgreeWithTheContract(t *testing.T) {
 	for _, name := range []string{
 		"AcquireRequest", "ReleaseRequest", "ExtendRequest", "GetRequest", "BreakRequest", "ConfirmRequest",
 		"KeepRequest", "EndRequest", "SetRequest", "ListRequest",
-		"Reply", "Waiter", "Lease", "Queue", "Batch", "Call", "BatchReply", "Answer", "ListReply", "Info", "Node", "Event",
+		"Reply", "Waiter", "Lease", "Queue", "Batch", "Call", "BatchReply", "Answer", "ListReply", "Info", "Node",
+		"Event",
 	} {
 		t.Run(name, func(t *testing.T) { compareMessage(t, descriptor(t, name), want[name]) })
 		delete(want, name)

@@ -15,7 +15,8 @@ import (
 // Journal is actors.Journal, which this package does not import so that the tests of package
 // actors may import this one.
 type Journal interface {
-	Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (last uint64, err error)
+	Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (last uint64,
+		err error)
 	Append(ctx context.Context, after uint64, r *journal.Record) error
 	Purge(ctx context.Context, through uint64, pages []string) error
 }

@@ -51,8 +51,8 @@ func enter(t *turn, e Acquire) {
 	t.grant(e.Request, e.From, false)
 }
 
-// reenter answers a reentrant request with the lease that its owner has. A lease of a session stays as it is, another one
-// is prolonged.
+// reenter answers a reentrant request with the lease that its owner has. A lease of a session stays as it is, another
+// one is prolonged.
 func reenter(t *turn, e Acquire, own Lease) {
 	if err := otherSession(own, e.Request); err != nil {
 		t.answer(e.From, invalid(err))

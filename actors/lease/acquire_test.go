@@ -141,7 +141,8 @@ var acquireRows = []row{
 		"200ms ann acquire id=x nogrant=full",
 		"ann: RELEASED ann#1"},
 	{"late by several grants, of which each has ended in another way",
-		"0s ann acquire id=x; 1s bob acquire id=x; 1.1s bob release; 1.2s ann acquire id=y; 1.3s op break token=3; 1.4s cid acquire",
+		"0s ann acquire id=x; 1s bob acquire id=x; 1.1s bob release; 1.2s ann acquire id=y; 1.3s op break token=3; " +
+			"1.4s cid acquire",
 		"1.5s ann acquire id=x",
 		"ann: EXPIRED ann#1"},
 	{"late, of another owner by the same id",
@@ -157,7 +158,8 @@ var acquireRows = []row{
 		"1.1s ann acquire id=x",
 		"ann: EXPIRED ann#1"},
 	{"late, reentrant, after the lease that it shared",
-		"0s ann acquire id=x; 100ms ann acquire id=y reentrant; 200ms ann release token=1; 300ms bob acquire; 400ms bob release",
+		"0s ann acquire id=x; 100ms ann acquire id=y reentrant; 200ms ann release token=1; 300ms bob acquire; " +
+			"400ms bob release",
 		"500ms ann acquire id=y reentrant",
 		"ann: RELEASED ann#1"},
 	{"late, reentrant, while the lease that it shares goes on",

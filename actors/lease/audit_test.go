@@ -133,7 +133,8 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 		return
 	}
 	h := a.held[place]
-	a.want((now >= h.deadline) == (c.GetKind() == messages.Event_EXPIRED), "%s with %v to go", sayChange(c), h.deadline.Sub(now))
+	a.want((now >= h.deadline) == (c.GetKind() == messages.Event_EXPIRED),
+		"%s with %v to go", sayChange(c), h.deadline.Sub(now))
 	same := proto.CloneOf(g)
 	switch c.GetKind() {
 	case messages.Event_EXTENDED:
@@ -171,8 +172,8 @@ func (a *audit) counts(s step, c *journal.Change, order, before uint64) {
 	a.want(order == max(before, s.order), "%s: of number %d after %d", sayChange(c), s.order, before)
 }
 
-// confirmed checks the end of what a lost lease held back: its delay is over, the step confirms it, or its owner takes the
-// resource back, and then all of it.
+// confirmed checks the end of what a lost lease held back: its delay is over, the step confirms it, or its owner takes
+// the resource back, and then all of it.
 func (a *audit) confirmed(s step, c *journal.Change, next []*journal.Change) {
 	g := c.GetGrant()
 	place := slices.IndexFunc(a.lost, func(h holding) bool { return h.GetToken() == g.GetToken() })
@@ -188,9 +189,11 @@ func (a *audit) confirmed(s step, c *journal.Change, next []*journal.Change) {
 	case "the delay is over":
 		a.want(isOver, "%s with %v to go", sayChange(c), h.deadline.Sub(s.at))
 	case "taken back by its owner":
-		a.want(s.verb == "acquire" && s.who == g.GetOwner() && opensHash(s, g) && !g.GetConfirm() && !isOver, "%s by %s", sayChange(c), s)
+		a.want(s.verb == "acquire" && s.who == g.GetOwner() && opensHash(s, g) && !g.GetConfirm() && !isOver,
+			"%s by %s", sayChange(c), s)
 		anew := slices.IndexFunc(next, func(c *journal.Change) bool { return c.GetKind() == messages.Event_ACQUIRED })
-		a.want(anew >= 0 && next[anew].GetGrant().GetOwner() == s.who, "%s, and nothing is granted to %s", sayChange(c), s.who)
+		a.want(anew >= 0 && next[anew].GetGrant().GetOwner() == s.who,
+			"%s, and nothing is granted to %s", sayChange(c), s.who)
 		a.seen["taken back beside others"] += min(1, len(a.held))
 	default:
 		a.want(s.verb == "confirm" && s.token == g.GetToken() && !isOver, "%s by %s", sayChange(c), s)
@@ -212,7 +215,8 @@ func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 	h := holding{g, now.Add(duration(g.GetTtlMs()))}
 	line := sayLease(g.Lease(0))
 	_, over := a.over[requestOf(g)]
-	a.want(!over || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(), g.GetOwner())
+	a.want(!over || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(),
+		g.GetOwner())
 	a.want(g.GetToken() == a.token+1, "token %d comes after %d", g.GetToken(), a.token)
 	a.want(len(a.lost) == 0, "%s is granted while %v holds the resource back", line, a.lost)
 
@@ -226,14 +230,16 @@ func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 	a.want((g.GetLimit() == 0) == (g.GetPhase() == 0), "%s: its phase is %d", line, g.GetPhase())
 	a.want(g.GetLimit() != 1, "%s: an exclusive lease has no limit", line)
 	kept := g.GetFormer() > 0 // a downgraded lease has the slots that it had
-	a.want(kept || slices.Equal(g.GetSlots(), a.freeSlots(len(g.GetSlots()))), "%s: others are free: %v", line, a.freeSlots(len(g.GetSlots())))
+	a.want(kept || slices.Equal(g.GetSlots(), a.freeSlots(len(g.GetSlots()))),
+		"%s: others are free: %v", line, a.freeSlots(len(g.GetSlots())))
 	for _, slot := range g.GetSlots() {
 		a.want(g.GetToken() > a.slots[slot], "slot %d has token %d after %d", slot, g.GetToken(), a.slots[slot])
 		a.slots[slot] = g.GetToken()
 	}
 	a.held = append(a.held, h)
 	for _, holder := range a.held {
-		a.want(int64(a.permits()) <= holder.tolerates(), "%d permits are held beside %s", a.permits(), sayLease(holder.Lease(0)))
+		a.want(int64(a.permits()) <= holder.tolerates(),
+			"%d permits are held beside %s", a.permits(), sayLease(holder.Lease(0)))
 	}
 	a.last, a.token, a.fence = g, g.GetToken(), max(a.fence, fence)
 	a.fences[g.GetToken()] = fence
@@ -298,14 +304,18 @@ func (a *audit) granted(answer lease.Answer, o lease.Outcome) {
 	if limit <= 1 {
 		limit, permits = 0, 0
 	}
-	a.want(l.GetLimit() == limit && len(l.GetSlots()) == permits, "%s: asked for %d of %d", sayAnswer(answer), permits, limit)
-	a.want(len(a.queue) == 0 || a.queue[0].from == answer.To.Subject || takesBack(o), "%s: before %v", sayAnswer(answer), a.queue)
+	a.want(l.GetLimit() == limit && len(l.GetSlots()) == permits,
+		"%s: asked for %d of %d", sayAnswer(answer), permits, limit)
+	a.want(len(a.queue) == 0 || a.queue[0].from == answer.To.Subject || takesBack(o),
+		"%s: before %v", sayAnswer(answer), a.queue)
 	a.seen["granted beside others"] += min(1, len(a.held)-1)
 }
 
 // takesBack reports whether in an outcome an owner takes back what it has lost.
 func takesBack(o lease.Outcome) bool {
-	return slices.ContainsFunc(o.Changes, func(c *journal.Change) bool { return c.GetReason() == "taken back by its owner" })
+	return slices.ContainsFunc(o.Changes, func(c *journal.Change) bool {
+		return c.GetReason() == "taken back by its owner"
+	})
 }
 
 // cameAgain takes a waiting request that came again and was answered: in its place, if it got a lease of its own; else
@@ -313,7 +323,8 @@ func takesBack(o lease.Outcome) bool {
 func (a *audit) cameAgain(s step, o lease.Outcome) {
 	i := slices.IndexFunc(a.queue, func(w step) bool { return w.id == s.id && w.who == s.who && s.knows(w.hash) })
 	own := ownAnswer(s, o)
-	if s.verb != "acquire" || s.id == "" || i < 0 || own != messages.Status_GRANTED && own != messages.Status_EXHAUSTED {
+	if s.verb != "acquire" || s.id == "" || i < 0 ||
+		own != messages.Status_GRANTED && own != messages.Status_EXHAUSTED {
 		return
 	}
 	if slices.ContainsFunc(o.Answers, func(answer lease.Answer) bool { return answer.To.Subject == a.queue[i].from }) {
@@ -322,7 +333,8 @@ func (a *audit) cameAgain(s step, o lease.Outcome) {
 	delete(a.open, a.queue[i].from)
 	a.queue[i] = s
 	anew := func(c *journal.Change) bool {
-		return c.GetKind() == messages.Event_ACQUIRED && requestOf(c.GetGrant()) == request{s.who, s.id, string(hashOf(s.hash))}
+		return c.GetKind() == messages.Event_ACQUIRED &&
+			requestOf(c.GetGrant()) == request{s.who, s.id, string(hashOf(s.hash))}
 	}
 	if own == messages.Status_GRANTED && (takesBack(o) || !slices.ContainsFunc(o.Changes, anew)) {
 		a.queue = slices.Delete(a.queue, i, i+1)
@@ -415,7 +427,8 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	switch status {
 	case messages.Status_HELD:
 		a.holders(r)
-		a.want(proto.Equal(r.GetLease(), r.GetHolders()[0]), "%v is not the first holder, %v", r.GetLease(), r.GetHolders()[0])
+		a.want(proto.Equal(r.GetLease(), r.GetHolders()[0]),
+			"%v is not the first holder, %v", r.GetLease(), r.GetHolders()[0])
 		a.want(len(a.lost) == 0, "%s: %v holds back", line, a.lost)
 	case messages.Status_HELD_BACK:
 		a.holders(r)
@@ -424,7 +437,8 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 		a.want(shown.GetOwner() == op.who, "%s: to %s", line, op.who)
 		a.want(a.proves(op, shown.GetToken()), "%s: without the secret of the lease", line)
 	case messages.Status_NOT_OWNER:
-		a.want(op.verb == "acquire" || shown.GetOwner() != op.who || !a.proves(op, shown.GetToken()), "%s: to %s", line, op.who)
+		a.want(op.verb == "acquire" || shown.GetOwner() != op.who || !a.proves(op, shown.GetToken()),
+			"%s: to %s", line, op.who)
 	case messages.Status_CANCELLED:
 		if op.verb == "acquire" && (waited || op.hash == op.secret) { // else another request was meant
 			a.over[request{op.who, op.id, string(hashOf(op.hash))}] = 0
@@ -473,7 +487,8 @@ func (a *audit) heldBack(now lease.Instant, r *messages.Reply) {
 	a.want(shown, "held back by %v, by the changes %v", r.GetLease(), a.lost)
 	a.want(endless == (r.GetLeftMs() == 0), "held back for %d ms, by the changes %v", r.GetLeftMs(), a.lost)
 	rounded := duration(r.GetLeftMs()) - left
-	a.want(endless || rounded >= 0 && rounded < time.Millisecond, "held back for %d ms, with %v to go", r.GetLeftMs(), left)
+	a.want(endless || rounded >= 0 && rounded < time.Millisecond,
+		"held back for %d ms, with %v to go", r.GetLeftMs(), left)
 }
 
 // dequeue lets an answered waiter go; waiters that are granted or sent away go in
@@ -505,7 +520,8 @@ func (a *audit) surrendered(s step, o lease.Outcome) {
 		came := a.queue[i]
 		want := came.event().(lease.Acquire)
 		left, wait := came.at.Add(came.wait).Sub(s.at), duration(got.Request.GetWaitMs())
-		a.want(wait >= left && wait < left+time.Millisecond && wait > 0, "%s: waits %v, with %v to go", came.from, wait, left)
+		a.want(wait >= left && wait < left+time.Millisecond && wait > 0,
+			"%s: waits %v, with %v to go", came.from, wait, left)
 		want.Request.WaitMs = got.Request.GetWaitMs()
 		a.want(proto.Equal(got.Request, want.Request), "%s: surrendered as %v", came.from, got.Request)
 		a.want(got.From == want.From, "%s is surrendered in the place of %s", got.From.Subject, came.from)
@@ -541,10 +557,14 @@ func (a *audit) state(now lease.Instant, s *lease.State) {
 		return proto.Equal(x.Grant, y.Grant) && x.deadline == y.deadline
 	})
 	a.want(same, "held: %v, by the changes %v", held, a.held)
-	a.want(image.Held() == (len(a.held) > 0) && image.Holders() == len(a.held), "%d hold, by the changes %d", image.Holders(), len(a.held))
-	a.want(image.Permits() == uint64(a.permits()), "%d permits are held, by the changes %d", image.Permits(), a.permits())
-	a.want(image.Losses() == len(a.lost) && image.HeldBack() == (len(a.lost) > 0), "%d hold back, by the changes %d", image.Losses(), len(a.lost))
-	a.want(image.IsFree() == (len(a.held)+len(a.lost) == 0) && image.Leases() == len(a.held)+len(a.lost), "whether it is free")
+	a.want(image.Held() == (len(a.held) > 0) && image.Holders() == len(a.held),
+		"%d hold, by the changes %d", image.Holders(), len(a.held))
+	a.want(image.Permits() == uint64(a.permits()),
+		"%d permits are held, by the changes %d", image.Permits(), a.permits())
+	a.want(image.Losses() == len(a.lost) && image.HeldBack() == (len(a.lost) > 0),
+		"%d hold back, by the changes %d", image.Losses(), len(a.lost))
+	a.want(image.IsFree() == (len(a.held)+len(a.lost) == 0) && image.Leases() == len(a.held)+len(a.lost),
+		"whether it is free")
 	a.want(uint64(image.Token()) == a.token, "token %d, by the changes %d", image.Token(), a.token)
 	a.want(s.Waiting() == len(a.queue), "%d wait, by the answers %d", s.Waiting(), len(a.queue))
 	a.want(s.Waiting() == 0 || !a.fits(a.queue[0]), "%s waits, though it fits", a.queue)

@@ -28,8 +28,8 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkShared is one lock and unlock beside others: of a reader among readers, and of a semaphore's permit that goes
-// from owner to owner.
+// BenchmarkShared is one lock and unlock beside others: of a reader among readers, and of a semaphore's permit that
+// goes from owner to owner.
 func BenchmarkShared(b *testing.B) {
 	for _, holding := range []int{0, 64, 999} {
 		b.Run(fmt.Sprintf("readers/holding=%d", holding), func(b *testing.B) {

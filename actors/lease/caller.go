@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// caller is the sender of a request about a lease. Of a lease that has a secret, the owner's name alone is another owner.
+// caller is the sender of a request about a lease. Of a lease that has a secret, the owner's name alone is another
+// owner.
 type caller struct {
 	owner string
 	// hash is that of the secret in the request; nil: it has none.

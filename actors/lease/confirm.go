@@ -44,7 +44,8 @@ func reasonOf(r *messages.ConfirmRequest) string {
 	return cmp.Or(strings.Join(said, ": "), "confirmed")
 }
 
-// endHold ends what one lost lease holds back. Its request stays known, also if it was lost before the shard was opened.
+// endHold ends what one lost lease holds back. Its request stays known, also if it was lost before the shard was
+// opened.
 func endHold(t *turn, l Lease, reason string) {
 	t.past.keep(t.now.Instant, l)
 	t.apply(t.now.Instant, nil, &journal.Change{Kind: messages.Event_CONFIRMED, Grant: l.Grant, Reason: reason})
@@ -67,7 +68,8 @@ func endDelays(t *turn) (some bool) {
 // takesBack reports whether a request takes back what its owner has lost: all lost leases of the resource are its own,
 // no loss is to be confirmed, and nothing else keeps the request from being granted.
 func takesBack(t *turn, who caller, e Acquire) bool {
-	if !t.image.HeldBack() || e.NoGrant != "" || t.image.Token() >= messages.MaxToken || t.queue.isAnothers(who, e.Request) {
+	if !t.image.HeldBack() || e.NoGrant != "" || t.image.Token() >= messages.MaxToken ||
+		t.queue.isAnothers(who, e.Request) {
 		return false
 	}
 	if fullOf(t.name(), t.image.Holders(), t.image.Weight()-t.image.lostWeight()) != "" {

@@ -7,8 +7,8 @@ import (
 )
 
 // doubts are the tokens of grants that may have reached no client: only these may an [Undeliverable] take back. A token
-// leaves when its holder has sent a request, or when its lease has ended. A new State has none; there the lease runs out
-// by itself.
+// leaves when its holder has sent a request, or when its lease has ended. A new State has none; there the lease runs
+// out by itself.
 type doubts []messages.Token
 
 func (d *doubts) add(token messages.Token) { *d = append(*d, token) }

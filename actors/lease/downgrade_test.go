@@ -37,7 +37,8 @@ var downgradeRows = []row{
 		 ACQUIRED ann#3[0]/5@3 1s former=1
 		 ann: EXTENDED ann#3[0]/5@3 1s/1s`},
 	{"an earlier lease that is alone again after a change of owner: the last request stays known",
-		"0s ann acquire limit=3; 0s bob acquire limit=3 id=x; 100ms bob release; 150ms node takeover; 200ms ann extend limit=5",
+		"0s ann acquire limit=3; 0s bob acquire limit=3 id=x; 100ms bob release; 150ms node takeover; " +
+			"200ms ann extend limit=5",
 		"300ms bob acquire limit=5 id=x",
 		"bob: RELEASED bob#2@1"},
 
@@ -172,7 +173,8 @@ var downgradeRows = []row{
 		"300ms ann acquire id=x",
 		"ann: RELEASED ann#2"},
 	{"late, reentrant, after the lease that it shared was downgraded and released",
-		"0s ann acquire id=x; 50ms ann acquire id=y reentrant; 100ms ann extend limit=all; 200ms ann release token=2; 200ms bob acquire",
+		"0s ann acquire id=x; 50ms ann acquire id=y reentrant; 100ms ann extend limit=all; " +
+			"200ms ann release token=2; 200ms bob acquire",
 		"300ms ann acquire id=y reentrant",
 		"ann: RELEASED ann#2"},
 	{"of a grant that is in doubt: it is known now",

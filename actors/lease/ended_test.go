@@ -160,7 +160,8 @@ func TestSharersOfALeaseAreBounded(t *testing.T) {
 	}
 	m.End(0, g, messages.Event_RELEASED)
 	if m.count != maxSharers || len(m.sharers) != 0 {
-		t.Errorf("%d are remembered, and %d leases are still shared; want %d and none", m.count, len(m.sharers), maxSharers)
+		t.Errorf("%d are remembered, and %d leases are still shared; want %d and none", m.count, len(m.sharers),
+			maxSharers)
 	}
 	if _, ok := m.find(keyOf("r", caller{owner: "ann"}, fmt.Sprint(2*maxSharers-1))); !ok {
 		t.Error("the latest is forgotten")

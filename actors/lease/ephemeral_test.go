@@ -43,7 +43,8 @@ func TestEphemeralIsNotRecorded(t *testing.T) {
 			want = strings.Split(tc.want, "; ")
 		}
 		if got := said(o); !slices.Equal(got, want) || o.Ephemeral != tc.ephemeral {
-			t.Errorf("step %d, %s:\ngot  %q ephemeral %v\nwant %q ephemeral %v", i, tc.when, got, o.Ephemeral, want, tc.ephemeral)
+			t.Errorf("step %d, %s:\ngot  %q ephemeral %v\nwant %q ephemeral %v", i, tc.when, got, o.Ephemeral, want,
+				tc.ephemeral)
 		}
 	}
 }
@@ -75,7 +76,8 @@ func TestEphemeralReaders(t *testing.T) {
 		step := mustParse(tc.when).steps[0]
 		o := s.Step(timeAt(step.at), step.event())
 		if got := said(o); !slices.Equal(got, lines(tc.want)) || o.Ephemeral != tc.ephemeral {
-			t.Errorf("step %d, %s:\ngot  %q ephemeral %v\nwant %q ephemeral %v", i, tc.when, got, o.Ephemeral, tc.want, tc.ephemeral)
+			t.Errorf("step %d, %s:\ngot  %q ephemeral %v\nwant %q ephemeral %v", i, tc.when, got, o.Ephemeral, tc.want,
+				tc.ephemeral)
 		}
 	}
 	if held := s.Ephemeral(); len(held) != 1 || held[0].Grant.GetToken() != 6 {
@@ -169,8 +171,10 @@ func checkEphemeral(t tester, s script, salt int) {
 				ephemeral[l.GetToken()] = true
 			}
 		}
-		want.Changes = slices.DeleteFunc(want.Changes, func(c *journal.Change) bool { return ephemeral[c.GetGrant().GetToken()] })
-		only := len(got.Changes) == 0 && (before.Held() || image.Held()) && allEphemeral(before) && allEphemeral(image) &&
+		want.Changes = slices.DeleteFunc(want.Changes,
+			func(c *journal.Change) bool { return ephemeral[c.GetGrant().GetToken()] })
+		only := len(got.Changes) == 0 && (before.Held() || image.Held()) && allEphemeral(before) &&
+			allEphemeral(image) &&
 			(image.Held() || ephemeral[image.Last().Grant.GetToken()])
 		if got.Ephemeral != only {
 			t.Fatalf("ephemeral: %v\nafter %s\nin this script:\n%s", got.Ephemeral, st, s)
@@ -180,13 +184,16 @@ func checkEphemeral(t tester, s script, salt int) {
 			recorded.Apply(c, st.at)
 		}
 		if recorded.Token() < image.Token() {
-			t.Fatalf("token %d is out, but only %d is recorded\nafter %s\nin this script:\n%s", image.Token(), recorded.Token(), st, s)
+			t.Fatalf("token %d is out, but only %d is recorded\nafter %s\nin this script:\n%s", image.Token(),
+				recorded.Token(), st, s)
 		}
 		got.Changes = slices.DeleteFunc(got.Changes, func(c *journal.Change) bool { return c.GetReserved() > 0 })
 		if !slices.Equal(said(got), said(want)) {
-			t.Fatalf("some ephemeral: %v\nall persistent: %v\nafter %s\nin this script:\n%s", said(got), said(want), st, s)
+			t.Fatalf("some ephemeral: %v\nall persistent: %v\nafter %s\nin this script:\n%s", said(got), said(want),
+				st, s)
 		}
-		if !ephemeral[image.Last().Grant.GetToken()] && image.Last().Grant != nil && len(mixed.Ephemeral()) == 0 && !sameImage(recorded, image) {
+		if !ephemeral[image.Last().Grant.GetToken()] && image.Last().Grant != nil && len(mixed.Ephemeral()) == 0 &&
+			!sameImage(recorded, image) {
 			t.Fatalf("recorded is %+v, the state is %+v\nafter %s\nin this script:\n%s", recorded, image, st, s)
 		}
 		kept := slices.DeleteFunc(holdings(image), isEphemeral)
@@ -256,7 +263,8 @@ func TestDurabilities(t *testing.T) {
 				}})
 			},
 			"release": func(t *rapid.T) {
-				step(lease.Release{Request: &messages.ReleaseRequest{Owner: pick(owners, rapid.Byte().Draw(t, "owner"))}})
+				step(lease.Release{Request: &messages.ReleaseRequest{
+					Owner: pick(owners, rapid.Byte().Draw(t, "owner"))}})
 			},
 			"downgrade": func(t *rapid.T) {
 				step(lease.Extend{Request: &messages.ExtendRequest{

@@ -68,9 +68,9 @@ func become(t *turn, h Lease, g *journal.Grant) Lease {
 	return t.extend(t.now.Instant, h, g)
 }
 
-// mayBecome returns why the limit of a lease may not become that of a request, nil if it may. Two holders that both wait
-// to be alone would wait for one another for ever, so a limit only grows. The grant knows one former token: it would
-// forget the one that the request names, and refuse its repetition.
+// mayBecome returns why the limit of a lease may not become that of a request, nil if it may. Two holders that both
+// wait to be alone would wait for one another for ever, so a limit only grows. The grant knows one former token: it
+// would forget the one that the request names, and refuse its repetition.
 func mayBecome(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
 	present, limit := limitOf(h.Grant.GetLimit()), r.GetLimit()
 	refuse := func(want string) *messages.Reply {
@@ -105,8 +105,8 @@ func prolong(t *turn, h Lease, ttlMillis uint32) Lease {
 }
 
 // downgrade puts a lease with a larger limit in the place of one that is held alone. Its token is new, and begins a
-// phase, so that writes which were delayed under the former limit can be told from those of the holders to come. A lease
-// of a session stays in it.
+// phase, so that writes which were delayed under the former limit can be told from those of the holders to come. A
+// lease of a session stays in it.
 func downgrade(t *turn, h Lease, r *messages.ExtendRequest) Lease {
 	token := uint64(t.image.Token() + 1)
 	if h.isEphemeral() {

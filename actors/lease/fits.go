@@ -26,7 +26,8 @@ func (i *Image) fitsBeside(limit uint32, permits uint64) bool {
 // fits reports whether the request may hold beside those that do.
 func fits(i *Image, r *messages.AcquireRequest) bool { return i.Fits(r.GetLimit(), permitsOf(r)) }
 
-// Admits reports whether the grant is possible beside the leases that are held: its permits fit, and its slots are free.
+// Admits reports whether the grant is possible beside the leases that are held: its permits fit, and its slots are
+// free.
 func (i *Image) Admits(g *journal.Grant) bool {
 	if !i.Fits(g.GetLimit(), permitsHeld(g)) {
 		return false

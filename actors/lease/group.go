@@ -40,8 +40,8 @@ func (s *Sessions) groupOf(tenant string) *group {
 	return g
 }
 
-// hasRoom reports whether a tenant, or none, may open a session. If there are too many, one without leases ends for it: of
-// the tenant itself, or else of the one that has most of these.
+// hasRoom reports whether a tenant, or none, may open a session. If there are too many, one without leases ends for it:
+// of the tenant itself, or else of the one that has most of these.
 func (s *Sessions) hasRoom(tenant string) bool {
 	g := s.groupOf(tenant)
 	full := len(s.byKey) >= s.most

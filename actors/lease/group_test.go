@@ -43,15 +43,17 @@ func (g *guests) step(at time.Duration, resource string, e lease.Event) messages
 // enter acquires the resource of a session.
 func (g *guests) enter(at time.Duration, tenant string, i int) messages.Status {
 	g.Helper()
-	return g.step(at, messages.Qualify(tenant, fmt.Sprint("r", i)), lease.Acquire{From: messages.ReplyTo{Subject: "i"}, Request: &messages.AcquireRequest{
-		Owner: "ann", TtlMs: 3_600_000, Session: g.session(tenant, i),
-	}})
+	return g.step(at, messages.Qualify(tenant, fmt.Sprint("r", i)),
+		lease.Acquire{From: messages.ReplyTo{Subject: "i"}, Request: &messages.AcquireRequest{
+			Owner: "ann", TtlMs: 3_600_000, Session: g.session(tenant, i),
+		}})
 }
 
 // leave releases it.
 func (g *guests) leave(at time.Duration, tenant string, i int) {
 	g.Helper()
-	if got := g.step(at, messages.Qualify(tenant, fmt.Sprint("r", i)), lease.Release{Request: &messages.ReleaseRequest{Owner: "ann"}}); got != messages.Status_RELEASED {
+	if got := g.step(at, messages.Qualify(tenant, fmt.Sprint("r", i)),
+		lease.Release{Request: &messages.ReleaseRequest{Owner: "ann"}}); got != messages.Status_RELEASED {
 		g.Fatalf("release: %v", got)
 	}
 }
@@ -60,8 +62,8 @@ func (g *guests) has(at time.Duration, tenant string, i int) bool {
 	return g.Find(lease.Instant(at), lease.KeyOfSession(g.session(tenant, i))) != nil
 }
 
-// A shard has a bounded number of sessions with leases. One without goes when another one needs its place: the one that was
-// used least lately.
+// A shard has a bounded number of sessions with leases. One without goes when another one needs its place: the one that
+// was used least lately.
 func TestSessionsAreBounded(t *testing.T) {
 	g := newGuests(t)
 	for i := range lease.MaxSessions {

@@ -12,8 +12,9 @@ import (
 type Image struct {
 	// Floor is a token that may have been issued already, by a grant that is not remembered.
 	Floor messages.Token
-	// Reserved is the highest token that ephemeral leases may have without a further record; 0: none. Only the owner that
-	// has recorded it knows which of the reserved tokens were issued. It is not stored; for other owners it is the floor.
+	// Reserved is the highest token that ephemeral leases may have without a further record; 0: none. Only the owner
+	// that has recorded it knows which of the reserved tokens were issued. It is not stored; for other owners it is the
+	// floor.
 	Reserved messages.Token
 	// OwnerDigest stands for the owner of a grant that keeps nothing but its token; see [Image.Shrink].
 	// 0: the grant is whole.
@@ -73,8 +74,8 @@ func (i *Image) inSession() bool {
 // Weight estimates from above the bytes that the leases of the image take when they are stored.
 func (i *Image) Weight() int { return i.leases.weight() }
 
-// Holdings iterates over the leases that are held, the oldest first, so in the order of their tokens. The image must not
-// change meanwhile.
+// Holdings iterates over the leases that are held, the oldest first, so in the order of their tokens. The image must
+// not change meanwhile.
 func (i *Image) Holdings() iter.Seq[Lease] {
 	return func(yield func(Lease) bool) {
 		earlier := i.leases.earlier.all()
@@ -89,7 +90,8 @@ func (i *Image) Holdings() iter.Seq[Lease] {
 	}
 }
 
-// Lost iterates over the lost leases that hold the resource back, the oldest first. The image must not change meanwhile.
+// Lost iterates over the lost leases that hold the resource back, the oldest first. The image must not change
+// meanwhile.
 func (i *Image) Lost() iter.Seq[Lease] {
 	return func(yield func(Lease) bool) {
 		if !i.HeldBack() {

@@ -86,7 +86,8 @@ func TestSharedGrantInFull(t *testing.T) {
 		t.Errorf("got %v, want %v", o.Changes[0], want)
 	}
 	grant = proto.CloneOf(grant)
-	grant.Token, grant.Phase, grant.Former, grant.Limit, grant.TtlMs, grant.AcquiredAtMs = 8, 8, 7, 5, 60_000, later.UnixMillis
+	grant.Token, grant.Phase, grant.Former, grant.Limit, grant.TtlMs, grant.AcquiredAtMs = 8, 8, 7, 5, 60_000,
+		later.UnixMillis
 	shown = proto.CloneOf(shown)
 	shown.Token, shown.Fence, shown.Limit, shown.TtlMs, shown.RemainingMs = 8, "000000000000008", 5, 60_000, 60_000
 	shown.AcquiredAtMs = later.UnixMillis
@@ -137,7 +138,8 @@ func TestRestart(t *testing.T) {
 	if o := s.Step(timeAt(image.Last().Deadline-1), lease.Tick{}); len(said(o)) > 0 {
 		t.Errorf("before the deadline: %v", said(o))
 	}
-	if got, want := said(s.Step(timeAt(image.Last().Deadline), lease.Tick{})), []string{"EXPIRED ann#1 3s"}; !slices.Equal(got, want) {
+	if got, want := said(s.Step(timeAt(image.Last().Deadline), lease.Tick{})),
+		[]string{"EXPIRED ann#1 3s"}; !slices.Equal(got, want) {
 		t.Errorf("at the deadline: %v", got)
 	}
 }
@@ -227,7 +229,8 @@ func TestImageOfSharedLeases(t *testing.T) {
 	if got, want := i.Soonest(), lease.Instant(2*time.Second); got != want {
 		t.Errorf("the first ends at %v, want %v", got, want)
 	}
-	for token, want := range map[messages.Token]bool{0: false, 2: false, 3: true, 4: false, 5: true, 6: true, 7: false, 8: false} {
+	for token, want := range map[messages.Token]bool{0: false, 2: false, 3: true, 4: false, 5: true, 6: true, 7: false,
+		8: false} {
 		h, ok := i.Find(token)
 		if ok != want || ok && h.Grant.GetToken() != uint64(token) {
 			t.Errorf("token %d: %v, %v", token, h.Grant, ok)
@@ -243,7 +246,8 @@ func TestFits(t *testing.T) {
 		permits uint64
 		want    bool
 	}{
-		{0, 1, false}, {1, 1, false}, {4, 1, false}, {5, 1, true}, {5, 2, false}, {math.MaxUint32, 1, true}, {math.MaxUint32, 2, false},
+		{0, 1, false}, {1, 1, false}, {4, 1, false}, {5, 1, true}, {5, 2, false}, {math.MaxUint32, 1, true},
+		{math.MaxUint32, 2, false},
 	} {
 		if got := i.Fits(tc.limit, tc.permits); got != tc.want {
 			t.Errorf("%d permits of %d fit: %v", tc.permits, tc.limit, got)
@@ -278,7 +282,8 @@ func TestAdmits(t *testing.T) {
 
 // What happens to a copy does not happen to its original, in the middle of the others and at both ends.
 func TestCloneSharesNothing(t *testing.T) {
-	for _, kind := range []messages.Event_Kind{messages.Event_EXTENDED, messages.Event_RELEASED, messages.Event_EXPIRED} {
+	for _, kind := range []messages.Event_Kind{messages.Event_EXTENDED, messages.Event_RELEASED,
+		messages.Event_EXPIRED} {
 		for token := range messages.Token(7) {
 			original := shared(t)
 			h, ok := original.Find(token)
@@ -290,7 +295,8 @@ func TestCloneSharesNothing(t *testing.T) {
 			g := proto.CloneOf(h.Grant)
 			g.TtlMs = 77
 			changed.Apply(&journal.Change{Kind: kind, Grant: g}, 500)
-			changed.Apply(&journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Token: 8, Limit: 9, Slots: []uint32{7}, Phase: 3}}, 500)
+			changed.Apply(&journal.Change{Kind: messages.Event_ACQUIRED,
+				Grant: &journal.Grant{Token: 8, Limit: 9, Slots: []uint32{7}, Phase: 3}}, 500)
 			changed.Restart(900, nil)
 			if !sameImage(original, before) {
 				t.Errorf("%v of %d: the original became %+v", kind, token, original)
@@ -305,7 +311,8 @@ func TestCloneSharesNothing(t *testing.T) {
 		t.Errorf("the copy of nothing is %+v", c)
 	}
 	lost := func() lease.Image {
-		return playOut(t, mustParse("0s ann acquire limit=5 delay=5s; 0s bob acquire limit=5 confirmed; 1s node tick")).state.Image()
+		return playOut(t,
+			mustParse("0s ann acquire limit=5 delay=5s; 0s bob acquire limit=5 confirmed; 1s node tick")).state.Image()
 	}
 	original := lost()
 	changed := original.Clone()
@@ -374,7 +381,10 @@ func TestWeightOfImage(t *testing.T) {
 			t.Errorf("%s: weight %d, want %d", given, got, want)
 		}
 	}
-	three := playOut(t, mustParse("0s ann acquire limit=5 confirmed; 0s bob acquire limit=5 confirmed; 0s cid acquire limit=5 ttl=5s; 0s op break token=1")).state.Image()
+	three := playOut(t,
+		mustParse(
+			"0s ann acquire limit=5 confirmed; 0s bob acquire limit=5 confirmed; 0s cid acquire limit=5 ttl=5s; "+
+				"0s op break token=1")).state.Image()
 	if lost, heldToo := losses(three)[0].Grant.Weight(), three.Last().Grant.Weight(); three.Weight() != 4*lost+heldToo {
 		t.Errorf("weight %d, want %d", three.Weight(), 4*lost+heldToo)
 	}
@@ -427,14 +437,16 @@ func TestMostHolders(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tc.when, got, tc.want)
 		}
 	}
-	o := s.Step(timeAt(0), lease.Acquire{Request: &messages.AcquireRequest{Owner: "bob", TtlMs: 100, Limit: math.MaxUint32}})
+	o := s.Step(timeAt(0), lease.Acquire{Request: &messages.AcquireRequest{Owner: "bob", TtlMs: 100,
+		Limit: math.MaxUint32}})
 	wantReply(t, o, &messages.Reply{
 		Status: messages.Status_OVERLOADED,
 		Error:  `resource "orders.42": 1000 leases are held, the most that may; try later`,
 	})
 	r := s.Step(timeAt(0), mustParse("0s op get").steps[0].event()).Answers[0].Reply
 	if r.GetHeld() != 1000 || len(r.GetHolders()) != 100 || r.GetHolders()[99].GetOwner() != "o100" {
-		t.Errorf("%d permits are held, %d holders are shown, the last is %v", r.GetHeld(), len(r.GetHolders()), r.GetHolders()[99])
+		t.Errorf("%d permits are held, %d holders are shown, the last is %v", r.GetHeld(), len(r.GetHolders()),
+			r.GetHolders()[99])
 	}
 }
 
@@ -483,7 +495,8 @@ func TestMostBytes(t *testing.T) {
 			t.Fatalf("%v with %d holders of %d bytes", status, image.Holders(), image.Weight())
 		}
 		if full {
-			want := fmt.Sprintf(`resource "orders.42": %d leases with their owners and metadata take 491520 bytes, the most that may; try later`, i)
+			want := fmt.Sprintf(
+				`resource "orders.42": %d leases with their owners and metadata take 491520 bytes, the most that may; try later`, i)
 			if got := o.Answers[0].Reply.GetError(); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
@@ -500,7 +513,8 @@ func TestMostBytes(t *testing.T) {
 func TestOneHolderIsNeverTooMuch(t *testing.T) {
 	s := holders(t, 1, func(r *messages.AcquireRequest) { r.Limit, r.Permits = 1000, 1000 })
 	o := s.Step(timeAt(0), mustParse("0s op get").steps[0].event())
-	if r := o.Answers[0].Reply; r.GetHeld() != 1000 || len(r.GetLease().GetSlots()) != 1000 || r.GetLease().GetSlots()[999] != 999 {
+	if r := o.Answers[0].Reply; r.GetHeld() != 1000 || len(r.GetLease().GetSlots()) != 1000 ||
+		r.GetLease().GetSlots()[999] != 999 {
 		t.Errorf("%d permits are held, by %v", r.GetHeld(), r.GetLease())
 	}
 }
@@ -550,7 +564,8 @@ func TestRoomIsGivenToWaiters(t *testing.T) {
 			t.Fatalf("%s: %d wait", name, s.Waiting())
 		}
 		o := step(sessions, s)
-		if s.Waiting() != 0 || !slices.ContainsFunc(o.Answers, func(a lease.Answer) bool { return a.Reply.GetStatus() == messages.Status_GRANTED }) {
+		if s.Waiting() != 0 || !slices.ContainsFunc(o.Answers,
+			func(a lease.Answer) bool { return a.Reply.GetStatus() == messages.Status_GRANTED }) {
 			t.Errorf("after %s nothing is granted: %v", name, said(o))
 		}
 	}

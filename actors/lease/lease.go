@@ -11,8 +11,9 @@ import (
 type Lease struct {
 	// Grant is never modified, only replaced, so that images, records and answers may share it.
 	Grant *journal.Grant
-	// Deadline is when a lease that is held ends, [Never] if it is in a session: see [Sessions.Deadline]. Of a lost lease
-	// that holds its resource back it is when the delay is over, [Never] if there is no delay. 0 of any other lease.
+	// Deadline is when a lease that is held ends, [Never] if it is in a session: see [Sessions.Deadline]. Of a lost
+	// lease that holds its resource back it is when the delay is over, [Never] if there is no delay. 0 of any other
+	// lease.
 	Deadline Instant
 	// How is ACQUIRED while the lease is held, else how it ended: CONFIRMED if it was lost and held the resource back
 	// until that was over.
@@ -88,8 +89,8 @@ func (l *Lease) Loss(now Instant) *messages.Lease {
 	return shown
 }
 
-// delayLeft returns how many milliseconds are left of the delay, rounded up so that it never reads 0 while a delay runs;
-// 0: there is no delay.
+// delayLeft returns how many milliseconds are left of the delay, rounded up so that it never reads 0 while a delay
+// runs; 0: there is no delay.
 func (l *Lease) delayLeft(now Instant) uint32 {
 	if l.Deadline == Never {
 		return 0

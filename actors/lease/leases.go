@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// leases are the leases of a resource in the order of their tokens: those that are held, those that are lost and hold the
-// resource back, and the last one granted, however it ended. The last one stands by itself, so that a mutex needs no
-// memory for a list. A copy shares the list with its original: see [leases.clone].
+// leases are the leases of a resource in the order of their tokens: those that are held, those that are lost and hold
+// the resource back, and the last one granted, however it ended. The last one stands by itself, so that a mutex needs
+// no memory for a list. A copy shares the list with its original: see [leases.clone].
 type leases struct {
 	// last has no grant if nothing was granted.
 	last Lease

@@ -53,8 +53,8 @@ func orphan(t *turn, x *Session, h Lease) {
 	t.extend(began, h, with(h.Grant, func(g *journal.Grant) { g.Session = nil }))
 }
 
-// otherSession returns why a reentrant request cannot have this lease of its owner, nil if it can. A lease does not move
-// into another session: that one may end sooner than its holder counts on.
+// otherSession returns why a reentrant request cannot have this lease of its owner, nil if it can. A lease does not
+// move into another session: that one may end sooner than its holder counts on.
 func otherSession(h Lease, r *messages.AcquireRequest) error {
 	session := h.Grant.GetSession()
 	if r.GetSession() == "" || bytes.Equal(session, messages.SessionHash(r.GetSession())) {
@@ -64,7 +64,8 @@ func otherSession(h Lease, r *messages.AcquireRequest) error {
 	if label := messages.SessionLabel(session); label != "" {
 		own = fmt.Sprintf("%q or none: the owner holds a lease of session %[1]q", label)
 	}
-	return messages.Invalid("session", own+", which a reentrant acquire does not move; release the lease and acquire another",
+	return messages.Invalid("session", own+
+		", which a reentrant acquire does not move; release the lease and acquire another",
 		fmt.Sprintf("%q", messages.SessionLabel(messages.SessionHash(r.GetSession()))))
 }
 
@@ -79,8 +80,8 @@ func (t *turn) hear(r *messages.AcquireRequest) {
 	}
 }
 
-// refusedSession returns the answer to a request for a lease with the hash of its secret which cannot be in the session,
-// nil if it can, or is to be in none. A session that is not known can be opened.
+// refusedSession returns the answer to a request for a lease with the hash of its secret which cannot be in the
+// session, nil if it can, or is to be in none. A session that is not known can be opened.
 func (t *turn) refusedSession(id string, secretHash []byte) *messages.Reply {
 	if id == "" {
 		return nil
@@ -89,7 +90,8 @@ func (t *turn) refusedSession(id string, secretHash []byte) *messages.Reply {
 	switch x := t.sessions.Find(t.now.Instant, KeyOfSession(id)); {
 	case x == nil && !t.sessions.hasRoom(tenant):
 		most := t.sessions.most
-		return t.overloaded(fmt.Sprintf("the shard has as many sessions with leases as it may, %d, and of a tenant %d; try later",
+		return t.overloaded(fmt.Sprintf(
+			"the shard has as many sessions with leases as it may, %d, and of a tenant %d; try later",
 			most, most/tenantShares))
 	case x == nil:
 		return nil

@@ -341,10 +341,13 @@ func (s step) knows(hash string) bool { return hash == "" || s.secret == hash }
 // owns reports whether the step is the owner's: without the secret it is another owner's.
 func (s step) owns(g *granted) bool { return g.who == s.who && s.knows(g.hash) }
 
-// nameTaken reports whether the name of the request is that of a granted one with another secret, and placeTaken whether
-// it is that of a waiting one.
+// nameTaken reports whether the name of the request is that of a granted one with another secret, and placeTaken
+// whether it is that of a waiting one.
 func (m *model) nameTaken(s step) bool {
-	return slices.ContainsFunc(m.held(), func(g *granted) bool { return s.id != "" && g.id == s.id && g.who == s.who && !s.owns(g) })
+	return slices.ContainsFunc(m.held(), func(g *granted) bool {
+		return s.id != "" && g.id == s.id && g.who == s.who &&
+			!s.owns(g)
+	})
 }
 
 func (m *model) placeTaken(s step) bool {

@@ -5,8 +5,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// past is what is known of the requests of one resource that have ended. The image knows that of the last grant, and those
-// of the lost leases that hold the resource back, also if they ended before the shard was opened.
+// past is what is known of the requests of one resource that have ended. The image knows that of the last grant, and
+// those of the lost leases that hold the resource back, also if they ended before the shard was opened.
 type past struct {
 	resource string
 	// shard has the requests that have ended since the shard was opened.

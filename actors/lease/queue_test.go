@@ -100,7 +100,8 @@ var queueRows = []row{
 		`0s ann acquire; 0s bob acquire wait=300ms; 50ms cid acquire wait=900ms
 		 100ms dan acquire wait=100ms; 100ms eve acquire wait=200ms`,
 		"300ms node tick",
-		"bob: TIMEOUT ann#1 700ms/1s waiting=1; dan: TIMEOUT ann#1 700ms/1s waiting=1; eve: TIMEOUT ann#1 700ms/1s waiting=1; queue=1"},
+		"bob: TIMEOUT ann#1 700ms/1s waiting=1; dan: TIMEOUT ann#1 700ms/1s waiting=1; " +
+			"eve: TIMEOUT ann#1 700ms/1s waiting=1; queue=1"},
 	{"a wait is over at the moment when the lease is",
 		"0s ann acquire; 0s bob acquire wait=1s",
 		"1s node tick",

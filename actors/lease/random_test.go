@@ -24,7 +24,8 @@ type move struct{ verb, who, when, token, ttl, wait, id, how, share, secret, bac
 
 // GoString keeps what rapid prints short: the script says it better.
 func (m move) GoString() string {
-	return fmt.Sprintf("%02x", []byte{m.verb, m.who, m.when, m.token, m.ttl, m.wait, m.id, m.how, m.share, m.secret, m.back})
+	return fmt.Sprintf("%02x", []byte{m.verb, m.who, m.when, m.token, m.ttl, m.wait, m.id, m.how, m.share, m.secret,
+		m.back})
 }
 
 const (
@@ -36,7 +37,9 @@ var (
 	verbs = []string{
 		"", // nothing happens: this is how a script shrinks
 		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
-		"release", "release", "release", "release", "extend", "extend", "extend", "extend", "set", "set", "set", "break", "break", "confirm", "confirm", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender", "takeover",
+		"release", "release", "release", "release", "extend", "extend", "extend", "extend", "set", "set", "set",
+		"break", "break", "confirm", "confirm", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender",
+		"takeover",
 	}
 	owners = []string{"ann", "bob", "cid", "dan"}
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
@@ -48,7 +51,8 @@ var (
 	metas   = []string{"", "", "one", "two"}
 	limits  = []string{"", "", "", "", "", "", "", "full"}
 	// delays are how long a lost lease holds its resource back, and whether its loss is to be confirmed.
-	delays = []delay{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {100 * ms, false}, {1500 * ms, false}, {0, true}, {300 * ms, true}}
+	delays = []delay{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {100 * ms, false}, {1500 * ms, false}, {0, true},
+		{300 * ms, true}}
 	// kinds are what the requests of a script ask for: as a mutex, all kinds beside one another, as a
 	// readers-writer lock, and as a semaphore.
 	kinds = [][]kind{
@@ -269,7 +273,8 @@ func checkRepeats(t tester, s script) {
 func checkRestores(t tester, s script, split int) {
 	t.Helper()
 	past := lease.NewEndedRequests()
-	live, stopped := newState(lease.Image{Floor: s.floor}), lease.New(resource, lease.Image{Floor: s.floor}, past, lease.NewSessions(1))
+	live, stopped := newState(lease.Image{Floor: s.floor}),
+		lease.New(resource, lease.Image{Floor: s.floor}, past, lease.NewSessions(1))
 	for _, state := range []*lease.State{live, stopped} {
 		now := lease.Instant(0)
 		for _, st := range s.steps[:split] {
@@ -284,7 +289,8 @@ func checkRestores(t tester, s script, split int) {
 			wantSame(t, s, "restored", restored.Step(st.time(), st.event()), live.Step(st.time(), st.event()))
 		}
 		if restored.Wake() != live.Wake() || !sameImage(restored.Image(), live.Image()) {
-			t.Fatalf("restored: %+v, wakes at %v; want %+v, %v\n%s", restored.Image(), restored.Wake(), live.Image(), live.Wake(), s)
+			t.Fatalf("restored: %+v, wakes at %v; want %+v, %v\n%s", restored.Image(), restored.Wake(), live.Image(),
+				live.Wake(), s)
 		}
 	}
 }
@@ -320,12 +326,14 @@ func fingerprint(o lease.Outcome) string {
 func TestScripts(t *testing.T) {
 	genMove := rapid.Custom(func(t *rapid.T) move {
 		draw := func(what string) byte { return rapid.Byte().Draw(t, what) }
-		return move{draw("verb"), draw("who"), draw("when"), draw("token"), draw("ttl"), draw("wait"), draw("id"), draw("how"), draw("share"), draw("secret"), draw("back")}
+		return move{draw("verb"), draw("who"), draw("when"), draw("token"), draw("ttl"), draw("wait"), draw("id"),
+			draw("how"), draw("share"), draw("secret"), draw("back")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		moves := rapid.SliceOfN(genMove, 40, 100).Draw(t, "moves")
 		floor := rapid.SampledFrom(floors).Draw(t, "floor")
-		checkMoves(t, floor, rapid.SampledFrom(kinds).Draw(t, "kinds"), moves, rapid.IntRange(0, len(moves)).Draw(t, "split"))
+		checkMoves(t, floor, rapid.SampledFrom(kinds).Draw(t, "kinds"), moves,
+			rapid.IntRange(0, len(moves)).Draw(t, "split"))
 	})
 }
 
@@ -346,8 +354,10 @@ func TestManyScripts(t *testing.T) {
 	wantWholeContract(t, seen)
 	for _, rare := range []string{
 		"acquire makes EXTENDED", "tick makes EXPIRED", "undeliverable makes RELEASED",
-		"release makes ACQUIRED", "break makes ACQUIRED", "tick makes ACQUIRED", "undeliverable makes ACQUIRED", "surrendered",
-		"tick makes CONFIRMED", "acquire makes CONFIRMED", "confirm makes CONFIRMED", "confirm makes ACQUIRED", "taken back beside others",
+		"release makes ACQUIRED", "break makes ACQUIRED", "tick makes ACQUIRED", "undeliverable makes ACQUIRED",
+		"surrendered",
+		"tick makes CONFIRMED", "acquire makes CONFIRMED", "confirm makes CONFIRMED", "confirm makes ACQUIRED",
+		"taken back beside others",
 		"extend makes ACQUIRED", "extend makes RELEASED", "granted beside others", "answered instead",
 		"late extend", "late set",
 	} {

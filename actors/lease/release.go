@@ -70,6 +70,7 @@ func notOwn(t *turn, who caller, token uint64, released messages.Status) *messag
 	case token != 0:
 		return t.replyLease(messages.Status_STALE_TOKEN, own)
 	default:
-		return invalid(messages.Invalid("token", fmt.Sprintf("that of one of the %d leases that the owner holds", n), "0"))
+		return invalid(messages.Invalid("token", fmt.Sprintf("that of one of the %d leases that the owner holds", n),
+			"0"))
 	}
 }

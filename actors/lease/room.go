@@ -23,7 +23,8 @@ func fullOf(name string, n, weight int) string {
 	case n >= maxHolders:
 		return fmt.Sprintf("resource %q: %d leases are held, the most that may; try later", name, n)
 	case n > 0 && weight >= maxWeight:
-		return fmt.Sprintf("resource %q: %d leases with their owners and metadata take %d bytes, the most that may; try later",
+		return fmt.Sprintf(
+			"resource %q: %d leases with their owners and metadata take %d bytes, the most that may; try later",
 			name, n, maxWeight)
 	}
 	return ""
@@ -33,8 +34,9 @@ func fullOf(name string, n, weight int) string {
 func outgrows(name string, i *Image, before, after *journal.Grant) string {
 	more := after.Weight() - before.Weight()
 	if n := i.Holders(); n > 1 && more > 0 && i.Weight()+more > maxWeight {
-		return fmt.Sprintf("resource %q: %d leases with their owners and metadata would take more than %d bytes, the most "+
-			"that may; set less, or try later", name, n, maxWeight)
+		return fmt.Sprintf(
+			"resource %q: %d leases with their owners and metadata would take more than %d bytes, the most "+
+				"that may; set less, or try later", name, n, maxWeight)
 	}
 	return ""
 }

@@ -294,13 +294,15 @@ func (r *rules) acquire(
 		return own.id == op.id && op.id != ""
 	case messages.Status_HELD:
 		again := slices.ContainsFunc(r.of(op), func(h held) bool { return op.reentrant && h.same(op) })
-		return len(r.held) > 0 && len(r.lost) == 0 && shown.GetToken() == r.held[0].token && !again && r.granted(op) == nil
+		return len(r.held) > 0 && len(r.lost) == 0 && shown.GetToken() == r.held[0].token && !again &&
+			r.granted(op) == nil
 	case messages.Status_HELD_BACK:
 		return len(r.lost) > 0 && shown.GetToken() == r.lost[0].token && !r.takesBack(op) && r.granted(op) == nil
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		return known && past.is(status, shown.GetToken()) && (op.hash == "" || op.hash == op.secret)
 	case messages.Status_NOT_OWNER: // the request is another one's: one that has ended, or is granted, or waits
-		return op.id != "" && (shown == nil || len(r.held) > 0 && shown.GetToken() == r.held[0].token) && r.granted(op) == nil
+		return op.id != "" && (shown == nil || len(r.held) > 0 && shown.GetToken() == r.held[0].token) &&
+			r.granted(op) == nil
 	case messages.Status_TIMEOUT:
 		return op.wait > 0 && (shown == nil || r.find(shown.GetToken()) != nil)
 	case messages.Status_CANCELLED:
@@ -325,7 +327,8 @@ func (r *rules) grant(op step, now lease.Instant, shown *messages.Lease, past ov
 	ok := r.fits(op) && (!known || past.how == messages.Status_STATUS_UNSPECIFIED) &&
 		shown.GetToken() == r.token+1 && shown.GetFence() == fence
 	r.begin(held{
-		owner: op.who, id: op.id, hash: op.hash, token: shown.GetToken(), limit: op.tolerates(), permits: op.takes(), fence: shown.GetFence(),
+		owner: op.who, id: op.id, hash: op.hash, token: shown.GetToken(), limit: op.tolerates(), permits: op.takes(),
+		fence: shown.GetFence(),
 		lapse: now.Add(op.ttl), delay: delay{op.delay, op.confirmed}, ttl: op.ttl, meta: op.meta,
 	})
 	return ok
@@ -360,12 +363,14 @@ func (r *rules) own(
 	case messages.Status_INVALID:
 		several := h == nil && op.token == 0 && len(mine) > 1
 		return several || op.verb == "extend" && h != nil && op.limit > 0 &&
-			(op.tolerates() < h.limit && !op.isLate(h.extends) || op.tolerates() > h.limit && len(r.held)+len(r.lost) > 1)
+			(op.tolerates() < h.limit && !op.isLate(h.extends) ||
+				op.tolerates() > h.limit && len(r.held)+len(r.lost) > 1)
 	case messages.Status_CANCELLED:
 		return op.verb == "release" && op.id != ""
 	case messages.Status_EXPIRED:
 		how := r.howEnded(op)
-		return h == nil && (how == messages.Event_EXPIRED || how == messages.Event_BROKEN || how == messages.Event_CONFIRMED)
+		return h == nil && (how == messages.Event_EXPIRED || how == messages.Event_BROKEN ||
+			how == messages.Event_CONFIRMED)
 	case messages.Status_NOT_HELD:
 		how := r.howEnded(op)
 		return h == nil && (how == messages.Event_RELEASED && op.verb != "release" ||
@@ -373,7 +378,8 @@ func (r *rules) own(
 	case messages.Status_NOT_OWNER:
 		return len(mine) == 0 && len(r.held) > 0 && shown.GetToken() == r.held[0].token
 	case messages.Status_STALE_TOKEN:
-		if h != nil && op.verb == "extend" && op.token == h.former && op.tolerates() > h.limit { // a downgrade names the present one
+		// a downgrade names the present one
+		if h != nil && op.verb == "extend" && op.token == h.former && op.tolerates() > h.limit {
 			return shown.GetToken() == h.token
 		}
 		return h == nil && len(mine) > 0 && op.token != 0 && shown.GetToken() == mine[len(mine)-1].token
@@ -398,7 +404,8 @@ func (r *rules) extend(op step, now lease.Instant, h held, shown *messages.Lease
 	ok := len(r.held) == 1 && len(r.lost) == 0 && op.tolerates() > h.limit &&
 		shown.GetToken() == r.token+1 && shown.GetFence() == messages.Token(r.token+1).String()
 	r.held = nil
-	h.token, h.former, h.limit, h.fence, h.lapse = shown.GetToken(), h.token, op.tolerates(), shown.GetFence(), now.Add(h.ttl)
+	h.token, h.former, h.limit, h.fence, h.lapse = shown.GetToken(), h.token, op.tolerates(), shown.GetFence(),
+		now.Add(h.ttl)
 	r.begin(h)
 	return ok && h.shows(now, shown)
 }
@@ -514,7 +521,8 @@ func inEffect(o lease.Outcome, s step) []lease.Answer {
 			return len(o.Changes)
 		default: // a refusal may show a lease that is granted in the same step
 			return slices.IndexFunc(o.Changes, func(c *journal.Change) bool {
-				return c.GetKind() == messages.Event_ACQUIRED && c.GetGrant().GetToken() == a.Reply.GetLease().GetToken()
+				return c.GetKind() == messages.Event_ACQUIRED &&
+					c.GetGrant().GetToken() == a.Reply.GetLease().GetToken()
 			})
 		}
 	}
@@ -528,7 +536,8 @@ func reports(a lease.Answer, c *journal.Change) bool {
 	same := a.Reply.GetLease().GetToken() == c.GetGrant().GetToken()
 	switch status := a.Reply.GetStatus(); c.GetKind() {
 	case messages.Event_ACQUIRED:
-		return same && (status == messages.Status_GRANTED || status == messages.Status_EXTENDED && c.GetGrant().GetFormer() > 0)
+		return same && (status == messages.Status_GRANTED ||
+			status == messages.Status_EXTENDED && c.GetGrant().GetFormer() > 0)
 	case messages.Event_CONFIRMED:
 		return status == messages.Status_RELEASED && c.GetReason() != "the delay is over"
 	case messages.Event_RELEASED, messages.Event_BROKEN:

@@ -204,7 +204,8 @@ func (s step) event() lease.Event {
 	case "acquire":
 		r := &messages.AcquireRequest{
 			Owner: s.who, TtlMs: millis(s.ttl), WaitMs: millis(s.wait), RequestId: s.id, Reentrant: s.reentrant,
-			Limit: s.limit, Permits: s.permits, Metadata: metadataOf(s.meta), SecretHash: hashOf(s.hash), Secret: secretOf(s.secret),
+			Limit: s.limit, Permits: s.permits, Metadata: metadataOf(s.meta), SecretHash: hashOf(s.hash),
+			Secret:  secretOf(s.secret),
 			DelayMs: millis(s.delay), Confirm: s.confirmed,
 		}
 		if s.ephemeral {
@@ -217,7 +218,8 @@ func (s step) event() lease.Event {
 		}}
 	case "extend":
 		return lease.Extend{From: from, Request: &messages.ExtendRequest{
-			Owner: s.who, Token: s.token, TtlMs: millis(s.ttl), Limit: s.limit, Secret: secretOf(s.secret), Order: s.order,
+			Owner: s.who, Token: s.token, TtlMs: millis(s.ttl), Limit: s.limit, Secret: secretOf(s.secret),
+			Order: s.order,
 		}}
 	case "set":
 		return lease.Set{From: from, Request: &messages.SetRequest{

@@ -185,8 +185,8 @@ var secretRows = []row{
 		"ann: RELEASED ann#1"},
 }
 
-// TestWrongSecretIsAnotherOwner asks for all that needs a secret, without it and with another, and as another owner: the
-// answers and what is left are the same, whatever has happened to the lease.
+// TestWrongSecretIsAnotherOwner asks for all that needs a secret, without it and with another, and as another owner:
+// the answers and what is left are the same, whatever has happened to the lease.
 func TestWrongSecretIsAnotherOwner(t *testing.T) {
 	befores := []string{
 		"0s ann acquire id=x hash=a",

@@ -11,16 +11,16 @@ type Session struct {
 	Key SessionKey
 
 	group *group
-	// idle is the place among the sessions of the group without leases, nil if it has some. Since used it runs for a minute
-	// there: that is the latest request, the end of the latest lease, or the end of the latest wait.
+	// idle is the place among the sessions of the group without leases, nil if it has some. Since used it runs for a
+	// minute there: that is the latest request, the end of the latest lease, or the end of the latest wait.
 	idle *list.Element
 	used Instant
 
 	deadline Instant
 	// heard is when the latest request that named it was taken.
 	heard Instant
-	// ttl is the highest TTL that was promised, in milliseconds. Each lease has it, or is about to: a new owner knows the
-	// recorded TTLs only, and must not let the session end before the promise.
+	// ttl is the highest TTL that was promised, in milliseconds. Each lease has it, or is about to: a new owner knows
+	// the recorded TTLs only, and must not let the session end before the promise.
 	ttl uint32
 	// secretHash is that of the first request.
 	secretHash []byte
@@ -29,8 +29,8 @@ type Session struct {
 	low    int
 	// awaited has the resources of the leases for which other requests wait.
 	awaited map[string]struct{}
-	// ending is the kind of the event of each lease when the session has ended, KIND_UNSPECIFIED while it runs; reason is
-	// that of the event.
+	// ending is the kind of the event of each lease when the session has ended, KIND_UNSPECIFIED while it runs; reason
+	// is that of the event.
 	ending messages.Event_Kind
 	reason string
 	losses uint64
@@ -39,7 +39,8 @@ type Session struct {
 // IsRunning reports whether the session has not ended.
 func (x *Session) IsRunning() bool { return x.ending == messages.Event_KIND_UNSPECIFIED }
 
-// Ending returns the kind of the event with which the leases of an ended session end; EXTENDED: they go on by themselves.
+// Ending returns the kind of the event with which the leases of an ended session end; EXTENDED: they go on by
+// themselves.
 func (x *Session) Ending() messages.Event_Kind { return x.ending }
 
 // IsSettled reports whether all leases are in line with the session: they have its TTL, and those of an ended session

@@ -38,7 +38,8 @@ var (
 func newClub(t *rapid.T) *club {
 	c := &club{
 		T: t, recorded: map[string]*lease.Image{}, losses: map[string]uint64{},
-		model: clubModel{leases: map[string]*clubLease{}, queues: map[string][]*clubRequest{}, sessions: map[string]*clubSession{}},
+		model: clubModel{leases: map[string]*clubLease{}, queues: map[string][]*clubRequest{},
+			sessions: map[string]*clubSession{}},
 	}
 	for _, r := range clubResources {
 		c.recorded[r] = &lease.Image{}
@@ -50,7 +51,8 @@ func newClub(t *rapid.T) *club {
 // begin begins a term with what is recorded.
 func (c *club) begin() {
 	c.epoch++
-	c.sessions, c.past, c.states, c.due = lease.NewSessions(c.epoch), lease.NewEndedRequests(), map[string]*lease.State{}, nil
+	c.sessions, c.past, c.states, c.due = lease.NewSessions(c.epoch), lease.NewEndedRequests(),
+		map[string]*lease.State{}, nil
 	for _, r := range clubResources {
 		i := c.recorded[r]
 		i.Restart(c.now, nil)
@@ -113,15 +115,17 @@ func (c *club) acquire() {
 	c.asked++
 	q := &clubRequest{
 		owner: fmt.Sprint("o", c.asked), ttl: rapid.SampledFrom([]uint32{1000, 2000, 5000}).Draw(c.T, "ttl"),
-		session: rapid.SampledFrom(append(clubSessions, "")).Draw(c.T, "session"), ephemeral: rapid.IntRange(0, 4).Draw(c.T, "ephemeral") == 0,
+		session:   rapid.SampledFrom(append(clubSessions, "")).Draw(c.T, "session"),
+		ephemeral: rapid.IntRange(0, 4).Draw(c.T, "ephemeral") == 0,
 	}
 	wait := rapid.SampledFrom([]uint32{0, 3000}).Draw(c.T, "wait")
 	q.until = c.now.Add(time.Duration(wait) * time.Millisecond)
 	r := rapid.SampledFrom(clubResources).Draw(c.T, "resource")
 	want := c.model.acquire(c.now, r, q, wait > 0)
-	got := c.step(r, lease.Acquire{From: messages.ReplyTo{Subject: q.owner}, MaxWaiting: 10, Request: &messages.AcquireRequest{
-		Owner: q.owner, TtlMs: q.ttl, WaitMs: wait, Session: q.session, Durability: q.durability(),
-	}}, q.owner)
+	got := c.step(r, lease.Acquire{From: messages.ReplyTo{Subject: q.owner}, MaxWaiting: 10,
+		Request: &messages.AcquireRequest{
+			Owner: q.owner, TtlMs: q.ttl, WaitMs: wait, Session: q.session, Durability: q.durability(),
+		}}, q.owner)
 	c.want(got, want)
 }
 
@@ -139,9 +143,10 @@ func (c *club) reenter() {
 	case l.session == "" && until > l.until:
 		l.ttl, l.until = ttl, until
 	}
-	c.want(c.step(r, lease.Acquire{From: messages.ReplyTo{Subject: "again"}, MaxWaiting: 10, Request: &messages.AcquireRequest{
-		Owner: l.owner, TtlMs: ttl, Session: session, Reentrant: true,
-	}}, "again"), want)
+	c.want(c.step(r, lease.Acquire{From: messages.ReplyTo{Subject: "again"}, MaxWaiting: 10,
+		Request: &messages.AcquireRequest{
+			Owner: l.owner, TtlMs: ttl, Session: session, Reentrant: true,
+		}}, "again"), want)
 }
 
 // want checks the status of an answer; 0: there is none.
@@ -287,7 +292,8 @@ func (c *club) check() {
 	for _, r := range clubResources {
 		image, l := c.states[r].Image(), c.model.leases[r]
 		if image.Held() != (l != nil) || c.states[r].Waiting() != len(c.model.queues[r]) {
-			c.Fatalf("%s: %v, %d wait; want %v, %d wait", r, image.Last().Grant, c.states[r].Waiting(), l, len(c.model.queues[r]))
+			c.Fatalf("%s: %v, %d wait; want %v, %d wait", r, image.Last().Grant, c.states[r].Waiting(), l,
+				len(c.model.queues[r]))
 		}
 		if l == nil {
 			continue
@@ -296,7 +302,8 @@ func (c *club) check() {
 		if l.session != "" {
 			session = messages.SessionHash(l.session)
 		}
-		if g := image.Last().Grant; g.GetOwner() != l.owner || string(g.GetSession()) != string(session) || g.GetTtlMs() != l.ttl || g.GetExtendOrder() != l.order {
+		if g := image.Last().Grant; g.GetOwner() != l.owner || string(g.GetSession()) != string(session) ||
+			g.GetTtlMs() != l.ttl || g.GetExtendOrder() != l.order {
 			c.Fatalf("%s: %v, want %+v", r, g, l)
 		}
 		if got, want := c.sessions.Deadline(image.Last()), c.model.deadline(l); got != want {
@@ -311,7 +318,8 @@ func (c *club) check() {
 	}
 	for id, s := range c.model.sessions {
 		if x := c.sessions.Find(-1, lease.KeyOfSession(id)); x.IsAwaited() != c.model.isAwaited(id) || x.Deadline() != s.until {
-			c.Fatalf("session %s: awaited %v until %v, want %v until %v", id, x.IsAwaited(), x.Deadline(), c.model.isAwaited(id), s.until)
+			c.Fatalf("session %s: awaited %v until %v, want %v until %v", id, x.IsAwaited(), x.Deadline(),
+				c.model.isAwaited(id), s.until)
 		}
 	}
 }
@@ -369,7 +377,8 @@ func TestSecretOfASession(t *testing.T) {
 	for i, want := range []struct {
 		hash   []byte
 		status messages.Status
-	}{{hash, messages.Status_GRANTED}, {nil, messages.Status_INVALID}, {secretHash([]byte("x")), messages.Status_INVALID}, {hash, messages.Status_GRANTED}} {
+	}{{hash, messages.Status_GRANTED}, {nil, messages.Status_INVALID},
+		{secretHash([]byte("x")), messages.Status_INVALID}, {hash, messages.Status_GRANTED}} {
 		if got := ask(fmt.Sprint("r", i), want.hash); got != want.status {
 			t.Errorf("request %d: %v, want %v", i, got, want.status)
 		}
@@ -380,8 +389,8 @@ func TestSecretOfASession(t *testing.T) {
 	}
 }
 
-// A request that is refused because of its session is not waiting any more, and one that was granted is answered with its
-// lease, though that has left its session.
+// A request that is refused because of its session is not waiting any more, and one that was granted is answered with
+// its lease, though that has left its session.
 func TestReentrantInAnotherSession(t *testing.T) {
 	s := newState(lease.Image{})
 	acquire := func(owner, id, session string) lease.Acquire {
@@ -439,7 +448,9 @@ func TestRequestsOfASessionAreHeard(t *testing.T) {
 	} {
 		sessions := lease.NewSessions(1)
 		s := lease.New(resource, lease.Image{}, lease.NewEndedRequests(), sessions)
-		for _, st := range append(mustParse("0s ann release id=old secret=a; 0s ann acquire hash=a id=x; 0s ann extend order=2 secret=a").steps, mustParse(tc.when).steps...) {
+		for _, st := range append(mustParse(
+			"0s ann release id=old secret=a; 0s ann acquire hash=a id=x; 0s ann extend order=2 secret=a").steps,
+			mustParse(tc.when).steps...) {
 			event := st.event()
 			if e, ok := event.(lease.Acquire); ok {
 				e.Request.Session = session

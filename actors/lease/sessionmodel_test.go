@@ -124,7 +124,8 @@ func (m *clubModel) end(now lease.Instant, r string, lost bool) {
 }
 
 func (m *clubModel) grant(now lease.Instant, r string, q *clubRequest) {
-	l := &clubLease{owner: q.owner, session: q.session, ttl: q.ttl, until: now.Add(time.Duration(q.ttl) * time.Millisecond), ephemeral: q.ephemeral}
+	l := &clubLease{owner: q.owner, session: q.session, ttl: q.ttl,
+		until: now.Add(time.Duration(q.ttl) * time.Millisecond), ephemeral: q.ephemeral}
 	if q.session != "" {
 		l.ttl = m.open(now, q.session, q.ttl).ttl
 	}

@@ -51,7 +51,8 @@ type News struct {
 
 // NewSessions returns the sessions of a shard that has none yet, in an epoch of its journal.
 func NewSessions(epoch uint64) *Sessions {
-	return &Sessions{byKey: make(map[SessionKey]*Session), most: MaxSessions, groups: make(map[string]*group), epoch: epoch}
+	return &Sessions{byKey: make(map[SessionKey]*Session), most: MaxSessions, groups: make(map[string]*group),
+		epoch: epoch}
 }
 
 // HasNews reports whether [Sessions.News] has any.
@@ -89,8 +90,8 @@ func (s *Sessions) expire(now Instant, x *Session) {
 
 func (s *Sessions) expireNow(x *Session) { s.End(x, messages.Event_EXPIRED, "") }
 
-// End ends a running session. Its leases end with events of the kind and the reason; EXTENDED: they go on by themselves.
-// They do so at the next event of their resource, see [News].
+// End ends a running session. Its leases end with events of the kind and the reason; EXTENDED: they go on by
+// themselves. They do so at the next event of their resource, see [News].
 func (s *Sessions) End(x *Session, kind messages.Event_Kind, reason string) {
 	x.ending, x.reason = kind, reason
 	x.wake()
@@ -161,8 +162,8 @@ func (s *Sessions) of(g *journal.Grant) *Session {
 	return s.byKey[SessionKey(g.GetSession())]
 }
 
-// follow keeps the sessions of a lease as a change leaves them, and reports whether the lease has joined or left one. before
-// is the lease as it was, nil for a new one.
+// follow keeps the sessions of a lease as a change leaves them, and reports whether the lease has joined or left one.
+// before is the lease as it was, nil for a new one.
 func (s *Sessions) follow(now Instant, before *journal.Grant, c *journal.Change) (moved bool) {
 	if len(before.GetSession()) > 0 {
 		s.leave(now, before, isLoss(c))

@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// set replaces the metadata of a lease, which otherwise stays as it is. A repetition changes nothing and is not recorded.
+// set replaces the metadata of a lease, which otherwise stays as it is. A repetition changes nothing and is not
+// recorded.
 func set(t *turn, e Set) {
 	r := e.Request
 	who := newCaller(r.GetOwner(), r.GetSecret())

@@ -26,7 +26,8 @@ var sharingRows = []row{
 		"100ms bob acquire limit=all",
 		"bob: HELD ann#1 900ms/1s"},
 	{"readers enter together",
-		"0s ann acquire; 0s bob acquire limit=all wait=1s; 0s cid acquire limit=all wait=1s; 0s dan acquire wait=1s; 0s eve acquire limit=all wait=1s",
+		"0s ann acquire; 0s bob acquire limit=all wait=1s; 0s cid acquire limit=all wait=1s; 0s dan acquire wait=1s; " +
+			"0s eve acquire limit=all wait=1s",
 		"100ms ann release",
 		`RELEASED ann#1 1s
 		 ACQUIRED bob#2[0]/all@2 1s
@@ -79,7 +80,8 @@ var sharingRows = []row{
 		"100ms cid acquire limit=3 wait=1s",
 		"queue=2"},
 	{"the head comes again and asks for less",
-		"0s ann acquire limit=3 permits=2; 0s bob acquire limit=3 permits=2 wait=1s id=x; 0s cid acquire limit=3 wait=1s",
+		"0s ann acquire limit=3 permits=2; 0s bob acquire limit=3 permits=2 wait=1s id=x; " +
+			"0s cid acquire limit=3 wait=1s",
 		"100ms bob acquire limit=3 wait=1s id=x from=bob2",
 		`ACQUIRED bob#2[2]/3@1 1s
 		 bob2: GRANTED bob#2[2]/3@1 1s/1s waiting=1 doubted
@@ -140,7 +142,8 @@ var sharingRows = []row{
 		"EXPIRED bob#2[1]/2@1 1s; op: HELD ann#1[0]/2@1 100ms/1s held=1 holders=ann#1"},
 
 	{"the head gives up, and those behind it are granted",
-		"0s ann acquire limit=all; 0s bob acquire wait=1s id=x; 0s cid acquire limit=all wait=1s; 0s dan acquire limit=all wait=1s",
+		"0s ann acquire limit=all; 0s bob acquire wait=1s id=x; 0s cid acquire limit=all wait=1s; " +
+			"0s dan acquire limit=all wait=1s",
 		"100ms bob release id=x from=bob2",
 		`ACQUIRED cid#2[1]/all@1 1s
 		 ACQUIRED dan#3[2]/all@1 1s
@@ -149,7 +152,8 @@ var sharingRows = []row{
 		 cid: GRANTED cid#2[1]/all@1 1s/1s waiting=1 doubted
 		 dan: GRANTED dan#3[2]/all@1 1s/1s doubted`},
 	{"the wait of the head is over, and those behind it are granted",
-		"0s ann acquire limit=all; 0s bob acquire wait=100ms; 0s cid acquire limit=all wait=1s; 0s dan acquire limit=all wait=1s",
+		"0s ann acquire limit=all; 0s bob acquire wait=100ms; 0s cid acquire limit=all wait=1s; " +
+			"0s dan acquire limit=all wait=1s",
 		"100ms node tick",
 		`ACQUIRED cid#2[1]/all@1 1s
 		 ACQUIRED dan#3[2]/all@1 1s
@@ -157,17 +161,20 @@ var sharingRows = []row{
 		 cid: GRANTED cid#2[1]/all@1 1s/1s waiting=1 doubted
 		 dan: GRANTED dan#3[2]/all@1 1s/1s doubted`},
 	{"the grant of one reader is undeliverable",
-		"0s ann acquire; 0s bob acquire limit=2 wait=1s; 0s cid acquire limit=2 wait=1s; 0s dan acquire limit=2 wait=1s; 100ms ann release",
+		"0s ann acquire; 0s bob acquire limit=2 wait=1s; 0s cid acquire limit=2 wait=1s; " +
+			"0s dan acquire limit=2 wait=1s; 100ms ann release",
 		"200ms node undeliverable token=2",
 		`RELEASED bob#2[0]/2@2 1s "the client was gone"
 		 ACQUIRED dan#4[0]/2@2 1s
 		 dan: GRANTED dan#4[0]/2@2 1s/1s doubted`},
 	{"the grant of one reader is undeliverable, but it has used it",
-		"0s ann acquire; 0s bob acquire limit=2 wait=1s; 0s cid acquire limit=2 wait=1s; 100ms ann release; 150ms bob extend from=bob2",
+		"0s ann acquire; 0s bob acquire limit=2 wait=1s; 0s cid acquire limit=2 wait=1s; 100ms ann release; " +
+			"150ms bob extend from=bob2",
 		"200ms node undeliverable token=2",
 		""},
 	{"the grant of one reader is undeliverable, and another has used its own",
-		"0s ann acquire; 0s bob acquire limit=2 wait=1s; 0s cid acquire limit=2 wait=1s; 100ms ann release; 150ms cid extend from=cid2",
+		"0s ann acquire; 0s bob acquire limit=2 wait=1s; 0s cid acquire limit=2 wait=1s; 100ms ann release; " +
+			"150ms cid extend from=cid2",
 		"200ms node undeliverable token=2",
 		`RELEASED bob#2[0]/2@2 1s "the client was gone"`},
 
@@ -184,7 +191,8 @@ var sharingRows = []row{
 		"200ms bob acquire limit=all id=x",
 		"bob: RELEASED bob#2@1"},
 	{"late after a change of owner, while others hold",
-		"0s ann acquire limit=all; 0s bob acquire limit=all id=x; 100ms bob release; 150ms node takeover; 150ms cid acquire limit=all",
+		"0s ann acquire limit=all; 0s bob acquire limit=all id=x; 100ms bob release; 150ms node takeover; " +
+			"150ms cid acquire limit=all",
 		"200ms bob acquire limit=all id=x",
 		"bob: RELEASED bob#2@1"},
 
@@ -237,7 +245,8 @@ var sharingRows = []row{
 		"200ms bob release token=2",
 		"bob: RELEASED"},
 	{"the last one is released again after a change of owner and another grant",
-		"0s ann acquire limit=all; 0s bob acquire limit=all; 100ms bob release token=2; 150ms node takeover; 150ms cid acquire limit=all",
+		"0s ann acquire limit=all; 0s bob acquire limit=all; 100ms bob release token=2; 150ms node takeover; " +
+			"150ms cid acquire limit=all",
 		"200ms bob release token=2",
 		"bob: RELEASED"},
 	{"an earlier one is released again after a change of owner",
@@ -282,7 +291,8 @@ var sharingRows = []row{
 		"100ms ann acquire limit=all reentrant",
 		"EXTENDED ann#1[0]/all@1 1s; ann: GRANTED ann#1[0]/all@1 1s/1s waiting=1; queue=1"},
 	{"reentrant, in the queue, and answered when it came again: it is granted once",
-		"0s bob acquire limit=2; 0s ann acquire limit=2; 0s ann acquire limit=2 wait=1s id=x; 100ms ann acquire limit=2 wait=1s id=x reentrant from=ann2",
+		"0s bob acquire limit=2; 0s ann acquire limit=2; 0s ann acquire limit=2 wait=1s id=x; " +
+			"100ms ann acquire limit=2 wait=1s id=x reentrant from=ann2",
 		"200ms bob release",
 		"RELEASED bob#1[0]/2@1 1s; bob: RELEASED"},
 	{"reentrant, at the head, and answered when it came again: the next is granted",
@@ -296,7 +306,8 @@ var sharingRows = []row{
 	{"who waits",
 		"0s ann acquire limit=5; 0s bob acquire wait=1s; 50ms cid acquire limit=5 permits=2 wait=2s",
 		"100ms op get waiters",
-		"op: HELD ann#1[0]/5@1 900ms/1s held=1 holders=ann#1 waiting=2 waiters=bob/0x1(100ms,900ms),cid/5x2(50ms,1.95s); queue=2"},
+		"op: HELD ann#1[0]/5@1 900ms/1s held=1 holders=ann#1 waiting=2 " +
+			"waiters=bob/0x1(100ms,900ms),cid/5x2(50ms,1.95s); queue=2"},
 	{"who waits, after one came again",
 		"0s ann acquire; 0s bob acquire wait=1s id=x; 50ms bob acquire wait=2s id=x from=bob2",
 		"100ms op get waiters",
@@ -318,7 +329,8 @@ var sharingRows = []row{
 		"100ms bob acquire limit=all",
 		"bob: EXHAUSTED"},
 	{"surrendered with what they ask for, and come again",
-		"0s ann acquire limit=3 permits=3; 0s bob acquire limit=3 permits=2 wait=1s id=x; 100ms node takeover; 100ms bob acquire limit=3 permits=2 wait=900ms id=x",
+		"0s ann acquire limit=3 permits=3; 0s bob acquire limit=3 permits=2 wait=1s id=x; 100ms node takeover; " +
+			"100ms bob acquire limit=3 permits=2 wait=900ms id=x",
 		"200ms ann release",
 		`RELEASED ann#1[0,1,2]/3@1 1s
 		 ACQUIRED bob#2[0,1]/3@2 1s

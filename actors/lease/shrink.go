@@ -24,8 +24,8 @@ func (i *Image) Shrink() Image {
 	}
 }
 
-// wasOf reports whether the last grant was the caller's. Of a shrunk one the digest decides: a name with the same digest
-// learns how the lease ended, and that changes nothing.
+// wasOf reports whether the last grant was the caller's. Of a shrunk one the digest decides: a name with the same
+// digest learns how the lease ended, and that changes nothing.
 func (i *Image) wasOf(who caller) bool {
 	if i.OwnerDigest == 0 {
 		return who.owns(i.leases.last.Grant)

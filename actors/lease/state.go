@@ -13,8 +13,8 @@ type State struct {
 	doubts   doubts
 	past     past
 	sessions *Sessions
-	// awaited is what was last reported to the sessions of the leases: whether requests wait. moved: a lease has joined or
-	// left one since.
+	// awaited is what was last reported to the sessions of the leases: whether requests wait. moved: a lease has joined
+	// or left one since.
 	awaited, moved bool
 }
 

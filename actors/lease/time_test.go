@@ -73,18 +73,21 @@ func TestWake(t *testing.T) {
 		{"two waits", "0s ann acquire; 0s bob acquire wait=500ms; 0s cid acquire wait=300ms", 300 * time.Millisecond},
 		{
 			"two waits, one is over",
-			"0s ann acquire; 0s bob acquire wait=500ms; 0s cid acquire wait=300ms; 300ms node tick", 500 * time.Millisecond,
+			"0s ann acquire; 0s bob acquire wait=500ms; 0s cid acquire wait=300ms; 300ms node tick",
+			500 * time.Millisecond,
 		},
 		{
 			"a wait made shorter",
-			"0s ann acquire; 0s bob acquire wait=500ms id=x; 0s bob acquire wait=300ms id=x from=bob2", 300 * time.Millisecond,
+			"0s ann acquire; 0s bob acquire wait=500ms id=x; 0s bob acquire wait=300ms id=x from=bob2",
+			300 * time.Millisecond,
 		},
 		{"all waits are over", "0s ann acquire; 0s bob acquire wait=500ms; 500ms node tick", time.Second},
 		{"all were sent away", "0s ann acquire; 0s bob acquire wait=500ms; 100ms node dismiss why=moving", time.Second},
 		{"handed on", "0s ann acquire; 0s bob acquire wait=500ms; 100ms ann release", 1100 * time.Millisecond},
 		{
 			"handed on, and one waits still",
-			"0s ann acquire; 0s bob acquire wait=2s; 0s cid acquire wait=500ms; 100ms ann release", 500 * time.Millisecond,
+			"0s ann acquire; 0s bob acquire wait=2s; 0s cid acquire wait=500ms; 100ms ann release",
+			500 * time.Millisecond,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -23,8 +23,8 @@ func wait(t *turn, who caller, e Acquire) {
 	}
 }
 
-// waitOn puts a repetition into the place of the request. The answer then goes to the newer sender, with the origin of the
-// request.
+// waitOn puts a repetition into the place of the request. The answer then goes to the newer sender, with the origin of
+// the request.
 func waitOn(t *turn, place int, e Acquire) {
 	openSession(t, e.Request)
 	w := newWaiter(t.now, e)

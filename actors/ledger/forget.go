@@ -21,8 +21,8 @@ type Retention struct {
 }
 
 // Before returns the time, in Unix milliseconds, before which resources were last used that have been unused for d. The
-// owner counts on its own monotonic clock, and what other owners have recorded from [Ledger.Restart] on; their wall clocks
-// only say what goes first. [math.MinInt64]: no resource has been unused for d.
+// owner counts on its own monotonic clock, and what other owners have recorded from [Ledger.Restart] on; their wall
+// clocks only say what goes first. [math.MinInt64]: no resource has been unused for d.
 func (l *Ledger) Before(now lease.Instant, d time.Duration) int64 {
 	if now.Sub(l.began.Instant) < d {
 		return math.MinInt64
@@ -51,7 +51,8 @@ func (r Retention) wants(p *page) bool {
 
 // expired reports whether the page has a resource that has been remembered for long enough.
 func (r Retention) expired(p *page) bool {
-	return p.oldest < r.Before && slices.ContainsFunc(p.forgettable(r), func(c candidate) bool { return c.used < r.Before })
+	return p.oldest < r.Before && slices.ContainsFunc(p.forgettable(r),
+		func(c candidate) bool { return c.used < r.Before })
 }
 
 // candidate is a free resource that is not in use.

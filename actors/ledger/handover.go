@@ -6,8 +6,8 @@ import (
 )
 
 // HandOver returns what is left of the leases and the delays at now; nothing if it takes more than so many bytes in a
-// record. The name of a resource can be chosen so that its key is that of another lease: of the two the longer time counts,
-// and so both have to be there.
+// record. The name of a resource can be chosen so that its key is that of another lease: of the two the longer time
+// counts, and so both have to be there.
 func (l *Ledger) HandOver(now lease.Instant, bytes int) lease.Left {
 	left := make(lease.Left)
 	l.pages.each(func(p *page) {

@@ -30,15 +30,18 @@ func longestMetadata() map[string]string {
 func crowds() map[string]*messages.AcquireRequest {
 	hour := messages.MaxWaitMillis
 	longest := &messages.AcquireRequest{
-		Owner: strings.Repeat("o", messages.MaxOwnerBytes), RequestId: strings.Repeat("i", messages.MaxRequestIDBytes-4),
-		TtlMs: hour, WaitMs: hour, Limit: math.MaxUint32, Metadata: longestMetadata(),
+		Owner:     strings.Repeat("o", messages.MaxOwnerBytes),
+		RequestId: strings.Repeat("i", messages.MaxRequestIDBytes-4),
+		TtlMs:     hour, WaitMs: hour, Limit: math.MaxUint32, Metadata: longestMetadata(),
 	}
 	permits := proto.CloneOf(longest)
 	permits.Permits = messages.MaxPermits
 	short := &messages.AcquireRequest{
-		Owner: strings.Repeat("o", 100), RequestId: "i", TtlMs: hour, WaitMs: hour, Limit: math.MaxUint32, Metadata: map[string]string{"k": strings.Repeat("v", 250)},
+		Owner: strings.Repeat("o", 100), RequestId: "i", TtlMs: hour, WaitMs: hour, Limit: math.MaxUint32,
+		Metadata: map[string]string{"k": strings.Repeat("v", 250)},
 	}
-	return map[string]*messages.AcquireRequest{"the longest fields": longest, "the most permits": permits, "the most leases": short}
+	return map[string]*messages.AcquireRequest{"the longest fields": longest, "the most permits": permits,
+		"the most leases": short}
 }
 
 // fill lets a resource be held by as many as may. It returns the state, and how many there are.
@@ -66,7 +69,8 @@ func numbered(r *messages.AcquireRequest, n int) *messages.AcquireRequest {
 	return c
 }
 
-// A resource with as many leases as may be held stays in one page, which fits into a message with all that is beside it.
+// A resource with as many leases as may be held stays in one page, which fits into a message with all that is beside
+// it.
 func TestHeavyResourceFitsIntoAMessage(t *testing.T) {
 	for name, r := range crowds() {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Records of any contents are refused as corrupt, or make a ledger that counts what it has and that its next owner reads in
-// the same way.
+// Records of any contents are refused as corrupt, or make a ledger that counts what it has and that its next owner
+// reads in the same way.
 func FuzzRecordsOfAShard(f *testing.F) {
 	target := blindtest.New(f)
 	for _, r := range seedRecords(f) {
@@ -22,7 +22,8 @@ func FuzzRecordsOfAShard(f *testing.F) {
 	}
 	for _, h := range []*journal.HandOver{
 		{LeftMs: map[uint64]uint32{journal.LeaseKey("a", 5): 7}},
-		{Ended: []*journal.EndedRequest{{Request: make([]byte, journal.RequestSize), Token: 3, How: messages.Event_RELEASED, Behind: 2}}},
+		{Ended: []*journal.EndedRequest{{Request: make([]byte, journal.RequestSize), Token: 3,
+			How: messages.Event_RELEASED, Behind: 2}}},
 		{Ended: []*journal.EndedRequest{{Request: []byte("short")}}},
 		{Sharers: []*journal.Sharers{{Resource: "a", Token: 5, Requests: [][]byte{[]byte("short")}}}},
 	} {
@@ -75,7 +76,8 @@ func FuzzRecordsOfAShard(f *testing.F) {
 func seedHandOver(f *testing.F, h *journal.HandOver) (records [][]byte) {
 	f.Helper()
 	for i, c := range []*journal.Commit{
-		{Epoch: 1, Changes: []*journal.Change{{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "a", Owner: "o", Token: 5, TtlMs: 9}}}},
+		{Epoch: 1, Changes: []*journal.Change{{Kind: messages.Event_ACQUIRED,
+			Grant: &journal.Grant{Resource: "a", Owner: "o", Token: 5, TtlMs: 9}}}},
 		{Epoch: 1, HandOver: h}, {Epoch: 2, Opened: true},
 	} {
 		c.Number = uint64(i + 1)

@@ -22,13 +22,13 @@ type Ledger struct {
 	first uint64
 	// floor is the low-water mark: a resource that is not remembered has had no token above it.
 	floor messages.Token
-	// held counts the leases that are held or hold their resource back, free the resources that are free and remembered; both are valid
-	// from Restart on.
+	// held counts the leases that are held or hold their resource back, free the resources that are free and
+	// remembered; both are valid from Restart on.
 	held, free int
 	// heldBy is the part of held that is each tenant's; nil if no tenant has a lease.
 	heldBy map[string]int
-	// latest is the latest use of a resource that was read, in Unix milliseconds. began is when the owner began to decide,
-	// with a wall clock that is not before it; zero until then.
+	// latest is the latest use of a resource that was read, in Unix milliseconds. began is when the owner began to
+	// decide, with a wall clock that is not before it; zero until then.
 	latest int64
 	began  lease.Time
 	pages  directory
@@ -165,7 +165,8 @@ func (l *Ledger) ReadTo(position uint64) { l.position = max(l.position, position
 // that was ever written to has a commit: the first record is one, and the newest one is never purged.
 func (l *Ledger) Complete() error {
 	if l.first == 0 && l.position > 0 {
-		return fmt.Errorf("%w: there is no commit up to position %d, and the newest one is never purged", journal.ErrCorrupt, l.position)
+		return fmt.Errorf("%w: there is no commit up to position %d, and the newest one is never purged",
+			journal.ErrCorrupt, l.position)
 	}
 	if l.first <= 1 {
 		return nil

@@ -235,7 +235,8 @@ func TestReplayEqualsLive(t *testing.T) {
 		padding := strings.Repeat("x", rapid.SampledFrom([]int{0, pageWeight / 4, pageWeight / 3}).Draw(t, "padding"))
 		t.Repeat(map[string]func(*rapid.T){
 			"change": func(t *rapid.T) {
-				end := rapid.SampledFrom([]messages.Event_Kind{messages.Event_RELEASED, messages.Event_EXPIRED, messages.Event_BROKEN})
+				end := rapid.SampledFrom([]messages.Event_Kind{messages.Event_RELEASED, messages.Event_EXPIRED,
+					messages.Event_BROKEN})
 				s.changeTo(resources.Draw(t, "resource"), "o"+padding, end.Draw(t, "end"))
 			},
 			"reserve": func(t *rapid.T) { s.reserve(resources.Draw(t, "resource")) },
@@ -306,7 +307,8 @@ func (s *scribe) checkCounts() {
 		exact := *p
 		exact.measure()
 		if p.oldest > exact.oldest || p.fresh > exact.fresh {
-			s.Fatalf("page %s: oldest %d, fresh %d; exactly %d, %d", p.name(), p.oldest, p.fresh, exact.oldest, exact.fresh)
+			s.Fatalf("page %s: oldest %d, fresh %d; exactly %d, %d", p.name(), p.oldest, p.fresh, exact.oldest,
+				exact.fresh)
 		}
 		weighed := 0
 		for resource, e := range p.entries {
@@ -349,9 +351,11 @@ func (s *scribe) checkEnds() {
 			name string
 			want messages.Status
 		}{{owner, want}, {owner + "?", messages.Status_NOT_HELD}} {
-			r := lease.New(resource, image, lease.NewEndedRequests(), lease.NewSessions(1)).Step(lease.Time{}, lease.Release{Request: &messages.ReleaseRequest{Owner: asker.name}})
+			r := lease.New(resource, image, lease.NewEndedRequests(), lease.NewSessions(1)).Step(lease.Time{},
+				lease.Release{Request: &messages.ReleaseRequest{Owner: asker.name}})
 			if got := r.Answers[0].Reply.GetStatus(); got != asker.want {
-				s.Fatalf("%s, whose last lease was %s: a release is answered %s, want %s", resource, s.ends[resource], got, asker.want)
+				s.Fatalf("%s, whose last lease was %s: a release is answered %s, want %s", resource, s.ends[resource],
+					got, asker.want)
 			}
 		}
 	}
@@ -409,7 +413,8 @@ func TestCorruptJournals(t *testing.T) {
 	first, second := commit(1, 1), commit(2, 1)
 	first.GetCommit().Opened = true
 	second.GetCommit().Changes = []*journal.Change{{Kind: messages.Event_ACQUIRED, Grant: held}}
-	strayed := pageRecord(&journal.Page{Prefix: 1, Depth: 1, Number: 2, Epoch: 1, Entries: []*journal.Entry{{Grant: held}}})
+	strayed := pageRecord(&journal.Page{Prefix: 1, Depth: 1, Number: 2, Epoch: 1,
+		Entries: []*journal.Entry{{Grant: held}}})
 	if journal.Bits(journal.Hash("r"), 1) == 1 {
 		strayed.GetPage().Prefix = 0
 	}
@@ -418,18 +423,37 @@ func TestCorruptJournals(t *testing.T) {
 		third *journal.Record
 		want  string
 	}{
-		"a commit is missing":             {commit(4, 1), "position 3, commit 4 of epoch 1: stored record cannot be read: it follows commit 2, so a commit is missing or was written twice"},
-		"a commit stands twice":           {commit(2, 1), "position 3, commit 2 of epoch 1: stored record cannot be read: it follows commit 2, so a commit is missing or was written twice"},
-		"another epoch without opening":   {commit(3, 2), "position 3, commit 3 of epoch 2: stored record cannot be read: it follows epoch 1, so a deposed writer wrote it"},
-		"an older epoch":                  {commit(3, 0), "position 3, commit 3 of epoch 0: stored record cannot be read: it follows epoch 1, so a deposed writer wrote it"},
-		"a grant of what is held":         {change(messages.Event_ACQUIRED, 2), `position 3, commit 3 of epoch 1: change 0: stored record cannot be read: grant of "r" token 2 where token 1 stands (ACQUIRED)`},
-		"the end of another token":        {change(messages.Event_RELEASED, 7), `position 3, commit 3 of epoch 1: change 0: stored record cannot be read: RELEASED of "r" token 7 where token 1 stands (ACQUIRED)`},
-		"a page ahead of its time":        {pageRecord(&journal.Page{Number: 9, Epoch: 1}), "position 3, page p at commit 9: stored record cannot be read: it was written behind commit 9 of epoch 1, but the last one read is commit 2 of epoch 1"},
-		"a page that cannot be":           {pageRecord(&journal.Page{Prefix: 4, Depth: 2, Number: 2, Epoch: 1}), "position 3, page p100 at commit 2: stored record cannot be read: no page can have prefix 4 of depth 2"},
-		"a page with strangers":           {strayed, fmt.Sprintf("position 3, page %s at commit 2: stored record cannot be read: resource \"r\" belongs elsewhere", strayed.GetPage().Name())},
-		"a page with a resource twice":    {twice, "position 3, page p at commit 2: stored record cannot be read: resource \"r\" is there twice"},
-		"neither commit nor page":         {&journal.Record{Format: 1}, "position 3, record without a body: stored record cannot be read: it has no body"},
-		"a change that names no resource": {noResource(), "position 3, commit 3 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"},
+		"a commit is missing": {commit(4, 1),
+			"position 3, commit 4 of epoch 1: stored record cannot be read: it follows commit 2, so a commit is " +
+				"missing or was written twice"},
+		"a commit stands twice": {commit(2, 1),
+			"position 3, commit 2 of epoch 1: stored record cannot be read: it follows commit 2, so a commit is " +
+				"missing or was written twice"},
+		"another epoch without opening": {commit(3, 2),
+			"position 3, commit 3 of epoch 2: stored record cannot be read: it follows epoch 1, so a deposed writer " +
+				"wrote it"},
+		"an older epoch": {commit(3, 0),
+			"position 3, commit 3 of epoch 0: stored record cannot be read: it follows epoch 1, so a deposed writer " +
+				"wrote it"},
+		"a grant of what is held": {change(messages.Event_ACQUIRED, 2),
+			`position 3, commit 3 of epoch 1: change 0: stored record cannot be read: grant of "r" token 2 where token 1 stands (ACQUIRED)`},
+		"the end of another token": {change(messages.Event_RELEASED, 7),
+			`position 3, commit 3 of epoch 1: change 0: stored record cannot be read: RELEASED of "r" token 7 where token 1 stands (ACQUIRED)`},
+		"a page ahead of its time": {pageRecord(&journal.Page{Number: 9, Epoch: 1}),
+			"position 3, page p at commit 9: stored record cannot be read: it was written behind commit 9 of epoch " +
+				"1, but the last one read is commit 2 of epoch 1"},
+		"a page that cannot be": {pageRecord(&journal.Page{Prefix: 4, Depth: 2, Number: 2, Epoch: 1}),
+			"position 3, page p100 at commit 2: stored record cannot be read: no page can have prefix 4 of depth 2"},
+		"a page with strangers": {strayed,
+			fmt.Sprintf(
+				"position 3, page %s at commit 2: stored record cannot be read: resource \"r\" belongs elsewhere",
+				strayed.GetPage().Name())},
+		"a page with a resource twice": {twice,
+			"position 3, page p at commit 2: stored record cannot be read: resource \"r\" is there twice"},
+		"neither commit nor page": {&journal.Record{Format: 1},
+			"position 3, record without a body: stored record cannot be read: it has no body"},
+		"a change that names no resource": {noResource(),
+			"position 3, commit 3 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := New()
@@ -490,7 +514,8 @@ func TestNoCommit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.open(); !errors.Is(err, journal.ErrCorrupt) || !strings.Contains(err.Error(), "there is no commit up to position") {
+			if err := s.open(); !errors.Is(err, journal.ErrCorrupt) ||
+				!strings.Contains(err.Error(), "there is no commit up to position") {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -557,23 +582,27 @@ func TestPagesOfWholeGrants(t *testing.T) {
 	s.now = 2 * shrinkAfter
 	grant := func(resource string) *journal.Grant {
 		return &journal.Grant{
-			Resource: resource, Owner: "o", Token: 7, TtlMs: 1000, AcquiredAtMs: 1, RequestId: "x", Metadata: map[string]string{"k": "v"},
+			Resource: resource, Owner: "o", Token: 7, TtlMs: 1000, AcquiredAtMs: 1, RequestId: "x",
+			Metadata: map[string]string{"k": "v"},
 		}
 	}
-	s.append(pageRecord(&journal.Page{Number: s.ledger.tail.Number, Epoch: s.ledger.tail.Epoch, Floor: 3, Entries: []*journal.Entry{
-		{Grant: grant("held"), State: messages.Event_ACQUIRED, UsedMs: 1},
-		{Grant: grant("released"), State: messages.Event_RELEASED, UsedMs: 1},
-		{Grant: grant("recent"), State: messages.Event_RELEASED, UsedMs: s.now},
-		{Grant: grant("reserved"), State: messages.Event_EXPIRED, Reserved: 1007, UsedMs: 1},
-		{Resource: "ephemeral", Reserved: 1000, UsedMs: 1},
-	}}))
+	s.append(pageRecord(&journal.Page{Number: s.ledger.tail.Number, Epoch: s.ledger.tail.Epoch, Floor: 3,
+		Entries: []*journal.Entry{
+			{Grant: grant("held"), State: messages.Event_ACQUIRED, UsedMs: 1},
+			{Grant: grant("released"), State: messages.Event_RELEASED, UsedMs: 1},
+			{Grant: grant("recent"), State: messages.Event_RELEASED, UsedMs: s.now},
+			{Grant: grant("reserved"), State: messages.Event_EXPIRED, Reserved: 1007, UsedMs: 1},
+			{Resource: "ephemeral", Reserved: 1000, UsedMs: 1},
+		}}))
 	for range 2 { // and again from what it makes of that
 		s.takeOver()
 		s.shrink()
 		if s.ledger.held != 1 || s.ledger.free != 4 || len(s.ledger.pages.page("").tombstones) != 3 {
-			t.Errorf("%d are held, %d free, %d shrunk", s.ledger.held, s.ledger.free, len(s.ledger.pages.page("").tombstones))
+			t.Errorf("%d are held, %d free, %d shrunk", s.ledger.held, s.ledger.free,
+				len(s.ledger.pages.page("").tombstones))
 		}
-		for resource, want := range map[string]messages.Token{"held": 7, "released": 7, "recent": 7, "reserved": 1007, "ephemeral": 1000, "new": 3} {
+		for resource, want := range map[string]messages.Token{"held": 7, "released": 7, "recent": 7, "reserved": 1007,
+			"ephemeral": 1000, "new": 3} {
 			image := s.ledger.Image(resource)
 			if image.Token() != want {
 				t.Errorf("the last token of %s is %d, want %d", resource, image.Token(), want)
@@ -607,7 +636,8 @@ func TestShares(t *testing.T) {
 func TestScanInSteps(t *testing.T) {
 	l := New()
 	grant := func(name string, kind messages.Event_Kind) *journal.Change {
-		return &journal.Change{Kind: kind, Grant: &journal.Grant{Resource: name, Owner: strings.Repeat("o", 200), Token: 1}}
+		return &journal.Change{Kind: kind, Grant: &journal.Grant{Resource: name, Owner: strings.Repeat("o", 200),
+			Token: 1}}
 	}
 	var changes []*journal.Change
 	for i := range 6000 {

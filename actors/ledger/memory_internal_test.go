@@ -43,7 +43,8 @@ func releasedLedger(resources int) *Ledger {
 	var changes []*journal.Change
 	for i := range resources {
 		g := &journal.Grant{
-			Resource: fmt.Sprintf("orders.%d", i), Owner: fmt.Sprintf("worker-%d@host", i%1000), Token: 1, TtlMs: 30_000,
+			Resource: fmt.Sprintf("orders.%d", i), Owner: fmt.Sprintf("worker-%d@host", i%1000), Token: 1,
+			TtlMs:        30_000,
 			AcquiredAtMs: 1_700_000_000_000, RequestId: fmt.Sprintf("01JB2Y8K3M6N%014d", i),
 		}
 		for _, kind := range []messages.Event_Kind{messages.Event_ACQUIRED, messages.Event_RELEASED} {

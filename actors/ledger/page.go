@@ -11,8 +11,8 @@ import (
 // and is written between two appends, which wait for it: 96 KB take about as long as two commits of 64 clients.
 const pageWeight = 96 << 10
 
-// heaviest is what an entry counts for at most: a page is not split for the leases of one resource, which stay together.
-// It is more than half of a page, so that two such resources are not in one.
+// heaviest is what an entry counts for at most: a page is not split for the leases of one resource, which stay
+// together. It is more than half of a page, so that two such resources are not in one.
 const heaviest = pageWeight * 3 / 4
 
 // page is the part of a shard's resources whose hash begins with prefix.
@@ -26,12 +26,13 @@ type page struct {
 	tombstones map[string]tombstone
 	// ephemeral are the ephemeral leases, which are in memory only; nil if there are none.
 	ephemeral map[string][]lease.Lease
-	// suspended is what [Ledger.Suspend] has noted, in memory only, of resources that are remembered; nil if there is none.
+	// suspended is what [Ledger.Suspend] has noted, in memory only, of resources that are remembered; nil if there is
+	// none.
 	suspended map[string]tombstone
 	// weight estimates the bytes of the page when stored, as far as a split can make them less.
 	weight int
-	// stored: the bucket holds this page. dirty: it holds an older version. partial: commits that are not in the journal
-	// any more may have changed its resources, and it has yet to be read.
+	// stored: the bucket holds this page. dirty: it holds an older version. partial: commits that are not in the
+	// journal any more may have changed its resources, and it has yet to be read.
 	stored, dirty, partial bool
 	// since is how many bytes of changes the ledger had read before the first change that the stored
 	// version lacks; math.MaxInt: it lacks none.

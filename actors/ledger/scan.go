@@ -17,7 +17,8 @@ type Query struct {
 	Tenant string
 	// Pattern selects resources, by their names within their tenants.
 	Pattern messages.Pattern
-	// After is the place to go on from, in the order of the listing. A resource of a tenant has its qualified name there.
+	// After is the place to go on from, in the order of the listing. A resource of a tenant has its qualified name
+	// there.
 	After messages.Cursor
 	// Limit and Bytes bound the answer. It may be a little larger than Bytes.
 	Limit, Bytes int
@@ -38,9 +39,9 @@ type Found struct {
 // scanEntries bounds how many held resources one step of a [Scan] looks at.
 const scanEntries = 1024
 
-// Scan answers a [Query] in steps. Leases come in the order of their resources' hashes, and those of one resource in the
-// order of their tokens: the order stays the same whatever changes between the steps, and going on from a place costs no
-// more than beginning.
+// Scan answers a [Query] in steps. Leases come in the order of their resources' hashes, and those of one resource in
+// the order of their tokens: the order stays the same whatever changes between the steps, and going on from a place
+// costs no more than beginning.
 type Scan struct {
 	query Query
 	// after is the place of the query's cursor.
@@ -61,9 +62,10 @@ func NewScan(q Query) *Scan {
 	return s
 }
 
-// Step looks at some pages, and reports whether the scan is done. The sessions are those of the ledger's leases; waiting
-// returns the queue of a resource.
-func (s *Scan) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant, waiting func(resource string) []*messages.Waiter) (done bool) {
+// Step looks at some pages, and reports whether the scan is done. The sessions are those of the ledger's leases;
+// waiting returns the queue of a resource.
+func (s *Scan) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant,
+	waiting func(resource string) []*messages.Waiter) (done bool) {
 	if !s.query.Waiters {
 		waiting = func(string) []*messages.Waiter { return nil }
 	}
@@ -86,7 +88,8 @@ func (s *Scan) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant, wait
 func (s *Scan) Result() Found { return s.found }
 
 // take adds the leases of a page, and reports whether all of them fitted in.
-func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant, waiting func(resource string) []*messages.Waiter) bool {
+func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant,
+	waiting func(resource string) []*messages.Waiter) bool {
 	for _, at := range s.places(p) {
 		listed := false
 		for _, x := range s.leases(p, at.resource, sessions, now) {

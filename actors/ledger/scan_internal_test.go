@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// newCrowd returns a ledger with exclusive leases, shared ones, ephemeral ones before, between and behind those, and lost
-// ones.
+// newCrowd returns a ledger with exclusive leases, shared ones, ephemeral ones before, between and behind those, and
+// lost ones.
 func newCrowd(t rapidOrT) *keeper {
 	k := newKeeper(t)
 	for i := range 12 {
@@ -125,7 +125,8 @@ func TestScanFromEveryPlace(t *testing.T) {
 	k := newCrowd(t)
 	for _, heldBack := range []bool{false, true} {
 		want := k.want(heldBack)
-		for _, page := range []struct{ limit, bytes int }{{1, 1 << 20}, {2, 1 << 20}, {3, 1 << 20}, {7, 1 << 20}, {1000, 1}, {1000, 200}, {1000, 1 << 20}} {
+		for _, page := range []struct{ limit, bytes int }{{1, 1 << 20}, {2, 1 << 20}, {3, 1 << 20}, {7, 1 << 20},
+			{1000, 1}, {1000, 200}, {1000, 1 << 20}} {
 			if got := k.list(page.limit, page.bytes, heldBack, func(*messages.Lease) {}); !slices.Equal(got, want) || len(want) < 20 {
 				t.Errorf("in pages of %+v, held back %v:\n%q\nwant\n%q", page, heldBack, got, want)
 			}
@@ -136,13 +137,23 @@ func TestScanFromEveryPlace(t *testing.T) {
 // What ends between two pages is missing from then on, and nothing else is.
 func TestScanWhileLeasesEnd(t *testing.T) {
 	release := func(k *keeper, g *journal.Grant) {
-		k.step(g.GetResource(), lease.Release{Request: &messages.ReleaseRequest{Owner: g.GetOwner(), Token: g.GetToken()}})
+		k.step(g.GetResource(), lease.Release{Request: &messages.ReleaseRequest{Owner: g.GetOwner(),
+			Token: g.GetToken()}})
 	}
 	for name, ends := range map[string]func(last *messages.Lease, h lease.Lease) bool{
-		"the lease of the cursor": func(last *messages.Lease, h lease.Lease) bool { return h.Grant.GetToken() == last.GetToken() },
-		"all before it":           func(last *messages.Lease, h lease.Lease) bool { return h.Grant.GetToken() <= last.GetToken() },
-		"the next one":            func(last *messages.Lease, h lease.Lease) bool { return h.Grant.GetToken() == last.GetToken()+1 },
-		"all of the resource":     func(*messages.Lease, lease.Lease) bool { return true },
+		"the lease of the cursor": func(last *messages.Lease,
+			h lease.Lease) bool {
+			return h.Grant.GetToken() == last.GetToken()
+		},
+		"all before it": func(last *messages.Lease,
+			h lease.Lease) bool {
+			return h.Grant.GetToken() <= last.GetToken()
+		},
+		"the next one": func(last *messages.Lease,
+			h lease.Lease) bool {
+			return h.Grant.GetToken() == last.GetToken()+1
+		},
+		"all of the resource": func(*messages.Lease, lease.Lease) bool { return true },
 	} {
 		for _, limit := range []int{1, 2, 3} {
 			t.Run(fmt.Sprint(name, " ", limit), func(t *testing.T) {

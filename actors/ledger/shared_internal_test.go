@@ -41,7 +41,8 @@ func (k *keeper) begin() {
 		}
 		for l := range image.Lost() {
 			if want := k.backUntil(l.Grant); l.Deadline != want {
-				k.Fatalf("a lost lease holds %s back until %d, want its whole delay from now: %d", resource, l.Deadline, want)
+				k.Fatalf("a lost lease holds %s back until %d, want its whole delay from now: %d", resource, l.Deadline,
+					want)
 			}
 		}
 		for h := range image.Holdings() {
@@ -128,7 +129,8 @@ func (k *keeper) check(resource string, decided lease.Image) {
 func (k *keeper) acquire(limit, permits uint32, set ...func(*messages.AcquireRequest)) lease.Acquire {
 	k.asked++
 	r := &messages.AcquireRequest{
-		Owner: fmt.Sprint("o", k.asked%5), TtlMs: 60_000, RequestId: fmt.Sprint(k.asked), Limit: limit, Permits: permits,
+		Owner: fmt.Sprint("o", k.asked%5), TtlMs: 60_000, RequestId: fmt.Sprint(k.asked), Limit: limit,
+		Permits: permits,
 	}
 	for _, f := range set {
 		f(r)
@@ -153,17 +155,18 @@ func TestSharedReplayEqualsLive(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"acquire": func(t *rapid.T) {
 				limit := rapid.SampledFrom([]uint32{0, 1, 2, 9, 9, 9, math.MaxUint32}).Draw(t, "limit")
-				r := k.acquire(limit, rapid.Uint32Range(0, min(max(limit, 1), 3)).Draw(t, "permits"), func(r *messages.AcquireRequest) {
-					r.Owner += padding
-					r.WaitMs = rapid.SampledFrom([]uint32{0, 30_000}).Draw(t, "wait")
-					r.Reentrant = rapid.Bool().Draw(t, "reentrant")
-					if rapid.Bool().Draw(t, "ephemeral") {
-						ephemeral(r)
-						return
-					}
-					r.DelayMs = rapid.SampledFrom([]uint32{0, 0, 0, 30_000}).Draw(t, "delay")
-					r.Confirm = rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "confirm")
-				})
+				r := k.acquire(limit, rapid.Uint32Range(0, min(max(limit, 1), 3)).Draw(t, "permits"),
+					func(r *messages.AcquireRequest) {
+						r.Owner += padding
+						r.WaitMs = rapid.SampledFrom([]uint32{0, 30_000}).Draw(t, "wait")
+						r.Reentrant = rapid.Bool().Draw(t, "reentrant")
+						if rapid.Bool().Draw(t, "ephemeral") {
+							ephemeral(r)
+							return
+						}
+						r.DelayMs = rapid.SampledFrom([]uint32{0, 0, 0, 30_000}).Draw(t, "delay")
+						r.Confirm = rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "confirm")
+					})
 				k.step(names.Draw(t, "resource"), r)
 			},
 			"readers": func(t *rapid.T) {
@@ -180,7 +183,8 @@ func TestSharedReplayEqualsLive(t *testing.T) {
 			"extend": func(t *rapid.T) {
 				k.onHeld(t, names, func(g *journal.Grant) lease.Event {
 					limit := rapid.SampledFrom([]uint32{0, 9, math.MaxUint32}).Draw(t, "limit")
-					return lease.Extend{Request: &messages.ExtendRequest{Owner: g.GetOwner(), Token: g.GetToken(), TtlMs: 90_000, Limit: limit}}
+					return lease.Extend{Request: &messages.ExtendRequest{Owner: g.GetOwner(), Token: g.GetToken(),
+						TtlMs: 90_000, Limit: limit}}
 				})
 			},
 			"break": func(t *rapid.T) {

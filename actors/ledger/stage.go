@@ -11,7 +11,8 @@ import (
 type Staged struct {
 	commit *journal.Commit
 	tail   journal.Tail
-	// after has the changed resources, in the order of their first changes; places is where each stands, if there are several.
+	// after has the changed resources, in the order of their first changes; places is where each stands, if there are
+	// several.
 	after  []staged
 	places map[string]int
 }

@@ -14,7 +14,8 @@ import (
 func TestSuspended(t *testing.T) {
 	s := newScribe(t)
 	ended := lease.Restore(&journal.Entry{
-		Grant: &journal.Grant{Owner: "o", Token: 7, Metadata: map[string]string{"k": "v"}}, State: messages.Event_RELEASED,
+		Grant: &journal.Grant{Owner: "o", Token: 7, Metadata: map[string]string{"k": "v"}},
+		State: messages.Event_RELEASED,
 	})
 	ended.Reserved = 1000
 	const names = 3000 // more than a page
@@ -32,7 +33,8 @@ func TestSuspended(t *testing.T) {
 	}
 	for i := range names {
 		name := fmt.Sprint("r", i)
-		if i := s.ledger.Resume(name); i.Token() != 7 || i.Reserved != 1000 || i.Last().How != messages.Event_RELEASED || i.OwnerDigest == 0 {
+		if i := s.ledger.Resume(name); i.Token() != 7 || i.Reserved != 1000 ||
+			i.Last().How != messages.Event_RELEASED || i.OwnerDigest == 0 {
 			t.Fatalf("%s: resumed as %+v", name, i)
 		}
 		if i := s.ledger.Resume(name); i.Token() != 1000 || i.Reserved != 0 {

@@ -18,14 +18,16 @@ func TestTombstoneIsAShrunkResource(t *testing.T) {
 		token := rapid.Uint64Range(1, uint64(messages.MaxToken))
 		stored := &journal.Entry{
 			UsedMs: rapid.Int64Range(0, 1<<45).Draw(t, "used"),
-			Grant:  &journal.Grant{Resource: "r", Owner: "ann", Token: token.Draw(t, "token"), TtlMs: 1000, RequestId: "x"},
+			Grant: &journal.Grant{Resource: "r", Owner: "ann", Token: token.Draw(t, "token"), TtlMs: 1000,
+				RequestId: "x"},
 			State: rapid.SampledFrom([]messages.Event_Kind{
 				messages.Event_RELEASED, messages.Event_EXPIRED, messages.Event_BROKEN, messages.Event_CONFIRMED,
 			}).Draw(t, "state"),
 			Reserved: rapid.OneOf(rapid.Just(uint64(0)), token).Draw(t, "floor"),
 		}
 		if rapid.Bool().Draw(t, "downgraded") {
-			stored.Grant.Limit, stored.Grant.Former = 5, rapid.Uint64Range(0, stored.Grant.GetToken()-1).Draw(t, "former")
+			stored.Grant.Limit, stored.Grant.Former = 5,
+				rapid.Uint64Range(0, stored.Grant.GetToken()-1).Draw(t, "former")
 		}
 		e := &entry{used: stored.GetUsedMs(), Image: lease.Restore(stored)}
 		want := e.Shrink()

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Pages iterates over all pages in the order of their hashes, as they would be stored behind the last commit. The ledger
-// must not change meanwhile.
+// Pages iterates over all pages in the order of their hashes, as they would be stored behind the last commit. The
+// ledger must not change meanwhile.
 func (l *Ledger) Pages() iter.Seq[*journal.Record] {
 	return func(yield func(*journal.Record) bool) {
 		l.pages.from(0, func(p *page) bool { return !yield(p.store(l.tail, l.floor)) })

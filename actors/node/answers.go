@@ -33,7 +33,8 @@ type answers struct {
 }
 
 func newAnswers(clock actors.Clock, observer Observer) *answers {
-	return &answers{clock: clock, observer: observer, counts: make([][statuses]atomic.Uint64, len(messages.Operations)+1)}
+	return &answers{clock: clock, observer: observer,
+		counts: make([][statuses]atomic.Uint64, len(messages.Operations)+1)}
 }
 
 // add counts an answer unless it is an inner one, and returns how many of its operation had its status so far.

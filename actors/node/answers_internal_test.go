@@ -42,7 +42,8 @@ func TestWaitsAreObservedApart(t *testing.T) {
 			x := new(timed)
 			a := newAnswers(actors.SystemClock(), x)
 			a.add(lease.Answer{
-				To: messages.ReplyTo{Origin: test.of}, Reply: &messages.Reply{Status: test.status}, Waited: test.isWaiter,
+				To: messages.ReplyTo{Origin: test.of}, Reply: &messages.Reply{Status: test.status},
+				Waited: test.isWaiter,
 			})
 			if x.answered != test.answered || x.waited != test.waited {
 				t.Errorf("%d answered and %d waited, want %d and %d", x.answered, x.waited, test.answered, test.waited)

@@ -53,7 +53,8 @@ func TestBatchesAreBounded(t *testing.T) {
 		b := batches{maxBytes: messages.MaxBatchReplyBytes}
 		var want []uint64
 		kinds := rapid.SliceOfN(largeReplies(), 1, 3).Draw(t, "replies")
-		to := messages.ReplyTo{Subject: "_INBOX.a", Encoding: messages.Encoding(rapid.IntRange(0, 1).Draw(t, "encoding")), Batched: true}
+		to := messages.ReplyTo{Subject: "_INBOX.a",
+			Encoding: messages.Encoding(rapid.IntRange(0, 1).Draw(t, "encoding")), Batched: true}
 		for i := range rapid.IntRange(1, messages.MaxBatchCalls).Draw(t, "answers") {
 			to.Call = math.MaxUint64 - uint64(i)
 			want = append(want, to.Call)
@@ -91,7 +92,8 @@ func TestBatchesOfManyOperations(t *testing.T) {
 	for i, op := range messages.Operations {
 		b.add(lease.Answer{
 			To: messages.ReplyTo{
-				Subject: "_INBOX.a", Batched: true, Call: uint64(i), Origin: messages.Origin{Operation: op, Received: time.Duration(i)},
+				Subject: "_INBOX.a", Batched: true, Call: uint64(i),
+				Origin: messages.Origin{Operation: op, Received: time.Duration(i)},
 			},
 			Waited: i%2 == 0,
 			Reply:  granted("orders.42"),
@@ -130,26 +132,31 @@ func granted(resource string) *messages.Reply {
 func largeReplies() *rapid.Generator[*messages.Reply] {
 	text := func(bytes int) *rapid.Generator[string] {
 		return rapid.Custom(func(t *rapid.T) string {
-			s := rapid.SampledFrom([]string{"\x01", "\u001f", "\"", "\\", "\n", "<", "a", "é", "\u2028", "🔒"}).Draw(t, "text")
+			s := rapid.SampledFrom([]string{"\x01", "\u001f", "\"", "\\", "\n", "<", "a", "é", "\u2028", "🔒"}).Draw(t,
+				"text")
 			return strings.Repeat(s, rapid.SampledFrom([]int{0, 1, bytes / len(s)}).Draw(t, "times"))
 		})
 	}
 	return rapid.Custom(func(t *rapid.T) *messages.Reply {
-		r := &messages.Reply{Status: messages.Status_STALE_TOKEN, Waiting: math.MaxUint32, Error: text(1000).Draw(t, "error")}
+		r := &messages.Reply{Status: messages.Status_STALE_TOKEN, Waiting: math.MaxUint32,
+			Error: text(1000).Draw(t, "error")}
 		if rapid.Bool().Draw(t, "no lease") {
 			return r
 		}
-		resource, err := messages.DecodeKey(strings.Repeat("k", rapid.IntRange(1, messages.MaxResourceBytes).Draw(t, "resource")))
+		resource, err := messages.DecodeKey(strings.Repeat("k",
+			rapid.IntRange(1, messages.MaxResourceBytes).Draw(t, "resource")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Lease = &messages.Lease{
 			Resource: resource, Owner: text(messages.MaxOwnerBytes).Draw(t, "owner"),
-			Token: uint64(messages.MaxToken), Fence: messages.MaxToken.String(), TtlMs: math.MaxUint32, RemainingMs: math.MaxUint32,
+			Token: uint64(messages.MaxToken), Fence: messages.MaxToken.String(), TtlMs: math.MaxUint32,
+			RemainingMs:  math.MaxUint32,
 			AcquiredAtMs: math.MinInt64, Durability: messages.Durability_EPHEMERAL, Metadata: map[string]string{},
 		}
 		for i := range rapid.IntRange(0, messages.MaxMetadataEntries).Draw(t, "entries") {
-			r.Lease.Metadata[fmt.Sprint(i)] = text(messages.MaxMetadataBytes/messages.MaxMetadataEntries).Draw(t, "value")
+			r.Lease.Metadata[fmt.Sprint(i)] = text(messages.MaxMetadataBytes/messages.MaxMetadataEntries).Draw(t,
+				"value")
 		}
 		return r
 	})

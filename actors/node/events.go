@@ -64,7 +64,8 @@ func (p *events) publishConfirmed(ctx context.Context, events []*messages.Event)
 	if p.nc.Stats().Reconnects != reconnects {
 		return fmt.Errorf("NATS has not confirmed the events: %w", nats.ErrDisconnected)
 	}
-	if err := p.nc.LastError(); err != note && errors.Is(err, nats.ErrPermissionViolation) { //nolint:errorlint // the very same one is old
+	err := p.nc.LastError()
+	if err != note && errors.Is(err, nats.ErrPermissionViolation) { //nolint:errorlint // the very same one is old
 		return fmt.Errorf("the NATS user must be allowed to publish to %s: %w", p.prefix.Event(">"), err)
 	}
 	return nil

@@ -84,7 +84,8 @@ func FuzzParts(f *testing.F) {
 			if messages.DecodeReply(messages.Protobuf, data, part) != nil {
 				return
 			}
-			more, err := add(reply, actors.Listed{Leases: part.GetLeases(), Queues: part.GetQueues(), More: part.GetMore()}, messages.AllTenants)
+			more, err := add(reply, actors.Listed{Leases: part.GetLeases(), Queues: part.GetQueues(),
+				More: part.GetMore()}, messages.AllTenants)
 			if err != nil {
 				if leases+len(part.GetLeases()) > 0 || !part.GetMore() {
 					t.Errorf("%v is refused: %v", part, err)

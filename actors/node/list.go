@@ -200,7 +200,8 @@ func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing)
 	})
 	switch {
 	case err != nil:
-		return actors.Listed{}, fmt.Errorf("%w: the owner of shard %d does not answer: %w", actors.ErrUnavailable, shard, err)
+		return actors.Listed{}, fmt.Errorf("%w: the owner of shard %d does not answer: %w", actors.ErrUnavailable,
+			shard, err)
 	case part.GetError() != "":
 		return actors.Listed{}, fmt.Errorf("%w: %s", actors.ErrUnavailable, part.GetError())
 	}

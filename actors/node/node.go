@@ -83,7 +83,8 @@ func newNode(cfg Config) *Node {
 			"node": cfg.Name, "prefix": string(cfg.Prefix),
 		}),
 		admission: &admission{
-			prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o, deferred: newDeferred(cfg.Clock, o.overloaded),
+			prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o,
+			deferred: newDeferred(cfg.Clock, o.overloaded),
 		},
 		lost: make(chan struct{}),
 	}
@@ -98,9 +99,11 @@ func newNode(cfg Config) *Node {
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
 	n.statistics = &statistics{
 		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, tenants: tenants,
-		live: make(map[*actors.Shard]struct{}), capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting, storage: cfg.Storage,
+		live: make(map[*actors.Shard]struct{}), capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting,
+		storage: cfg.Storage,
 	}
-	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers, statistics: n.statistics}
+	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers,
+		statistics: n.statistics}
 	return n
 }
 
@@ -158,9 +161,11 @@ func (n *Node) open(ctx context.Context) error {
 func (n *Node) join(ctx context.Context) error {
 	c := assignment.New(assignment.Config{
 		Node: &peer.Announcement{
-			Node: n.cfg.Name, Incarnation: n.peers.self, Version: n.cfg.Version, Shards: n.cfg.Shards, Limits: n.cfg.Limits,
+			Node: n.cfg.Name, Incarnation: n.peers.self, Version: n.cfg.Version, Shards: n.cfg.Shards,
+			Limits: n.cfg.Limits,
 		},
-		Routers: n.routers, Clock: n.cfg.Clock, Log: n.cfg.Log, Audit: n.cfg.Audit, First: n.cfg.First, Leads: n.cfg.Leads,
+		Routers: n.routers, Clock: n.cfg.Clock, Log: n.cfg.Log, Audit: n.cfg.Audit, First: n.cfg.First,
+		Leads:              n.cfg.Leads,
 		TransferLeadership: n.cfg.TransferLeadership, StartShard: n.starter.startYielding, Stopped: n.statistics.retire,
 		Endpoint: n.endpoints.setDirect, Announce: n.peers.announce,
 	})

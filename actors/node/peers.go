@@ -103,7 +103,8 @@ func (p *peers) permitted(ctx context.Context, do func() error) error {
 	if err := p.nc.FlushWithContext(ctx); err != nil {
 		return err
 	}
-	if err := p.nc.LastError(); err != note && errors.Is(err, nats.ErrPermissionViolation) { //nolint:errorlint // the very same one is old
+	err := p.nc.LastError()
+	if err != note && errors.Is(err, nats.ErrPermissionViolation) { //nolint:errorlint // the very same one is old
 		return fmt.Errorf("the NATS user must be allowed to publish and to subscribe to %s, the subjects of nodes: %w",
 			p.prefix.Nodes(), err)
 	}

@@ -26,7 +26,8 @@ func TestCountsOfShardsThatEnd(t *testing.T) {
 		log, clock, journal := slog.New(slog.DiscardHandler), actors.SystemClock(), journaltest.NewMemory()
 		s := &statistics{
 			drops: newDrops(log), endpoints: &endpoints{}, outbox: &outbox{answers: newAnswers(clock, nil)},
-			quota: new(actors.Quota), tenants: newTenants(Config{}, newGate(Capacity{})), live: make(map[*actors.Shard]struct{}),
+			quota: new(actors.Quota), tenants: newTenants(Config{}, newGate(Capacity{})),
+			live: make(map[*actors.Shard]struct{}),
 		}
 		starter := &starter{system: actors.NewSystem(log), statistics: s}
 		defer starter.system.Close()

@@ -17,7 +17,8 @@ import (
 // So many requests may be at all shards, and one more when a shard has answered the last part of one.
 func TestSurveysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey), of: make(map[string]int)}
+		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey),
+			of: make(map[string]int)}
 		var last uint64
 		for i := range maxSurveys {
 			number, ok := s.begin(messages.ReplyTo{Encoding: messages.JSON})
@@ -45,7 +46,8 @@ func TestSurveysAreBounded(t *testing.T) {
 // One tenant with its share of the surveys leaves room for others.
 func TestSurveysOfTenantsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey), of: make(map[string]int)}
+		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey),
+			of: make(map[string]int)}
 		for i := range maxTenantSurveys {
 			if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}); !ok {
 				t.Fatalf("survey %d is refused", i)
@@ -75,7 +77,8 @@ func TestSurveysOfTenantsAreBounded(t *testing.T) {
 // Who has seen where the shards answer one survey cannot answer the next one, and no client can have the node do it.
 func TestForgedSurveyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &surveyor{inbox: newInbox(&nats.Conn{}), clock: actors.SystemClock(), routers: make(routing.Table, 8), under: make(map[uint64]*survey), of: make(map[string]int)}
+		s := &surveyor{inbox: newInbox(&nats.Conn{}), clock: actors.SystemClock(), routers: make(routing.Table, 8),
+			under: make(map[uint64]*survey), of: make(map[string]int)}
 		first, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
 		second, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
 		heard, forged := s.subject(first, 0), []byte(`{"status":"EXTENDED"}`)
@@ -94,10 +97,14 @@ func TestForgedSurveyAnswers(t *testing.T) {
 		if v := s.under[first]; len(v.left) != 7 || v.sum.done != 0 {
 			t.Errorf("the answer of a shard does not count, or a forged one does: %+v", v)
 		}
-		a := &admission{prefix: messages.DefaultPrefix, drops: newDrops(slog.New(slog.DiscardHandler)), own: []inbox{s.inbox}}
+		a := &admission{prefix: messages.DefaultPrefix, drops: newDrops(slog.New(slog.DiscardHandler)),
+			own: []inbox{s.inbox}}
 		m := &nats.Msg{Subject: "holdfast.get.a"}
-		if a.mayReach(m, messages.ReplyTo{Subject: heard}) || !a.mayReach(m, messages.ReplyTo{Subject: heard, Origin: messages.Origin{Inner: true}}) || !a.mayReach(m, messages.ReplyTo{Subject: "_INBOX.c"}) {
-			t.Error("the answer to a client goes to an inbox of the node, or another answer does not go where it should")
+		if a.mayReach(m, messages.ReplyTo{Subject: heard}) ||
+			!a.mayReach(m, messages.ReplyTo{Subject: heard, Origin: messages.Origin{Inner: true}}) ||
+			!a.mayReach(m, messages.ReplyTo{Subject: "_INBOX.c"}) {
+			t.Error(
+				"the answer to a client goes to an inbox of the node, or another answer does not go where it should")
 		}
 		for _, v := range s.under {
 			v.stop()

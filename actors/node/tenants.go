@@ -137,7 +137,8 @@ type tenants struct {
 }
 
 func newTenants(cfg Config, g *gate) *tenants {
-	all := &tenants{capacity: g.capacity, limits: cfg.Limits, shards: cfg.Shards, quota: g.quota, on: cfg.Tenants != nil}
+	all := &tenants{capacity: g.capacity, limits: cfg.Limits, shards: cfg.Shards, quota: g.quota,
+		on: cfg.Tenants != nil}
 	all.present.Store(new(map[string]*tenant))
 	return all
 }
@@ -189,7 +190,8 @@ func (s *tenants) set(limits map[string]TenantLimits) (added, removed []*tenant,
 		}
 		t := before[name]
 		if t == nil {
-			t = &tenant{name: name, share: s.quota.Tenant(name), rate: rate.NewLimiter(rate.Limit(l.Rate), burst(l.Rate))}
+			t = &tenant{name: name, share: s.quota.Tenant(name),
+				rate: rate.NewLimiter(rate.Limit(l.Rate), burst(l.Rate))}
 			added = append(added, t)
 		}
 		if was := t.allowed.Swap(newAllowance(l, s.capacity)); was != nil {
@@ -229,7 +231,8 @@ func (s *tenants) figures() []TenantFigures {
 	for _, name := range slices.Sorted(maps.Keys(present)) {
 		t := present[name]
 		figures = append(figures, TenantFigures{
-			Name: name, Held: t.share.Held(), Waiting: t.share.Waiting(), Requests: t.requests.Load(), Refused: t.refused.Load(),
+			Name: name, Held: t.share.Held(), Waiting: t.share.Waiting(), Requests: t.requests.Load(),
+			Refused: t.refused.Load(),
 		})
 	}
 	return figures
@@ -263,6 +266,7 @@ func (n *Node) SetTenants(limits map[string]TenantLimits) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("listen for requests of tenants: %w", err)
 	}
-	_ = n.cfg.Intake.FlushTimeout(flushTimeout) // without a connection, the client library subscribes when there is one again
+	// without a connection, the client library subscribes when there is one again
+	_ = n.cfg.Intake.FlushTimeout(flushTimeout)
 	return nil
 }

@@ -17,7 +17,8 @@ func testTenantLimits(t *testing.T) {
 	g := newGate(Capacity{Held: 3, Waiting: 4, Rate: 1000, Pending: 32})
 	own, changed := messages.DefaultLimits(), messages.DefaultLimits()
 	all := newTenants(Config{Limits: own, Shards: 4}, g)
-	added, removed, old := all.set(map[string]TenantLimits{"A": {}, "B": {Held: 1, Waiting: 2, Rate: 100, Limits: changed}})
+	added, removed, old := all.set(map[string]TenantLimits{"A": {},
+		"B": {Held: 1, Waiting: 2, Rate: 100, Limits: changed}})
 	if len(added) != 2 || removed != nil || old != nil {
 		t.Fatalf("added %d, removed %v, no longer in force %v", len(added), removed, old)
 	}
@@ -57,7 +58,8 @@ func TestNumberOfTenants(t *testing.T) {
 		count  int
 		shards uint32
 		ok     bool
-	}{{0, 4, true}, {1000, 4, true}, {1001, 4, false}, {1000, 39, true}, {1000, 40, false}, {48, 1024, true}, {49, 1024, false}} {
+	}{{0, 4, true}, {1000, 4, true}, {1001, 4, false}, {1000, 39, true}, {1000, 40, false}, {48, 1024, true},
+		{49, 1024, false}} {
 		all := newTenants(Config{Shards: test.shards}, newGate(Capacity{}))
 		limits := make(map[string]TenantLimits)
 		for i := range test.count {

@@ -74,7 +74,8 @@ func (t *traces) locate(e *routing.Envelope, inShard bool) {
 	}
 	trace := e.ReplyTo.Origin.Trace
 	if _, trace.Resource = messages.Unqualify(e.Resource); e.Operation.OfSession() {
-		trace.Resource = messages.SessionLabel(messages.SessionHash(e.Resource)) // the id is the right to keep the session
+		// the id is the right to keep the session
+		trace.Resource = messages.SessionLabel(messages.SessionHash(e.Resource))
 	}
 	trace.Shard, trace.InShard, trace.Hops = e.Shard, inShard, e.Hops
 }

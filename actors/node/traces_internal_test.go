@@ -21,7 +21,8 @@ func TestTraceWithoutTracer(t *testing.T) {
 		t.Fatal("no trace")
 	}
 	x.begin(trace)
-	e := routing.Envelope{ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: trace}}, Resource: "a", Shard: 1, Hops: 1}
+	e := routing.Envelope{ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: trace}}, Resource: "a", Shard: 1,
+		Hops: 1}
 	x.locate(&e, true)
 	x.name(trace, &messages.ReleaseRequest{Owner: "o", Token: 1})
 	if trace.Received != 0 || trace.Resource != "" || trace.Owner != "" {
@@ -50,7 +51,8 @@ func TestNoRoomToForward(t *testing.T) {
 	x := &traces{clock: actors.SystemClock(), tracer: tracer}
 	refused := newQueue(1, func([]lease.Answer) {})
 	full := &peers{traces: x, forwarding: newQueue(0, func([]forwarding) {})}
-	out := &transport{cfg: Config{Shards: 1}, traces: x, peers: full, outbox: &outbox{traces: x, lines: []*queue[lease.Answer]{refused}}}
+	out := &transport{cfg: Config{Shards: 1}, traces: x, peers: full,
+		outbox: &outbox{traces: x, lines: []*queue[lease.Answer]{refused}}}
 	out.Forward(1, routing.Envelope{ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: new(messages.Trace)}}})
 	for _, err := range []error{full.forwarding.close(t.Context()), refused.close(t.Context())} {
 		if err != nil {

@@ -114,7 +114,8 @@ func (t *transport) event(of *tenant, body proto.Message, to messages.ReplyTo) l
 	switch r := body.(type) {
 	case *messages.AcquireRequest:
 		e := lease.Acquire{
-			Request: r, From: to, MaxWaiting: t.cfg.Tuning.MaxWaiting, NoGrant: t.gate.noGrant(), NoWait: t.gate.noWait(),
+			Request: r, From: to, MaxWaiting: t.cfg.Tuning.MaxWaiting, NoGrant: t.gate.noGrant(),
+			NoWait: t.gate.noWait(),
 		}
 		if of != nil {
 			e.NoGrant, e.NoWait = cmp.Or(of.noGrant(), e.NoGrant), cmp.Or(of.noWait(), e.NoWait)

@@ -34,7 +34,8 @@ func TestUndeliverableProbe(t *testing.T) {
 		t.Errorf("got %v and grants %v, want %v", got, grants, want)
 	}
 	for _, forged := range []*nats.Msg{
-		{Subject: reply}, report(strings.Replace(reply, "~12.", "~11.", 1)), report(strings.Replace(reply, ".~12.", ".12.", 1)),
+		{Subject: reply}, report(strings.Replace(reply, "~12.", "~11.", 1)),
+		report(strings.Replace(reply, ".~12.", ".12.", 1)),
 	} {
 		if grants, got := u.parse(forged); grants != nil || got != nil {
 			t.Errorf("%s: got %v and grants %v", forged.Subject, got, grants)

@@ -21,7 +21,8 @@ type Sink interface {
 // Source is the journal of the shard.
 type Source interface {
 	// Replay calls apply with every stored record behind position after, in order.
-	Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (last uint64, err error)
+	Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (last uint64,
+		err error)
 }
 
 // Config is what a [Publisher] works with. All fields are required.

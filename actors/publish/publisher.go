@@ -161,7 +161,8 @@ func (p *Publisher) catchUp(ctx context.Context) error {
 // skip counts and logs commits that were purged before their events could be published.
 func (p *Publisher) skip(next uint64) {
 	p.cfg.Counts.lost.Add(next - p.number - 1)
-	p.cfg.Log.Error("events lost: their commits were purged, because the backlog of unpublished commits exceeded its bound",
+	p.cfg.Log.Error(
+		"events lost: their commits were purged, because the backlog of unpublished commits exceeded its bound",
 		"first_commit", p.number+1, "last_commit", next-1, "bound", p.cfg.Backlog)
 }
 

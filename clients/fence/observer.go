@@ -30,13 +30,14 @@ type Verdict struct {
 
 // Observer is told each verdict of a guard, such as to count it: a guard that refuses has saved its data. It is called
 // concurrently, by the goroutine that waits for the guard, and should return at once. A claim about which there is no
-// verdict is not told: an invalid one, and one whose operation failed for another reason. The nil Observer is told nothing.
+// verdict is not told: an invalid one, and one whose operation failed for another reason. The nil Observer is told
+// nothing.
 //
 // All guards have an option WithObserver.
 type Observer func(Verdict)
 
-// Conclude tells the observer of a claim what err says: it passed if err is nil, and is stale if err is [ErrStale]. It is
-// for guards, which defer it: err is that of the operation when it returns.
+// Conclude tells the observer of a claim what err says: it passed if err is nil, and is stale if err is [ErrStale]. It
+// is for guards, which defer it: err is that of the operation when it returns.
 func (o Observer) Conclude(guard string, c Claim, err *error) {
 	switch {
 	case o == nil:

@@ -51,7 +51,8 @@ func NewProblem(err error) Problem {
 		return stale.problem()
 	case errors.Is(err, ErrMissing):
 		return Problem{Type: typeMissing, Title: ErrMissing.Error(), Status: statusMissing,
-			Detail: "acquire the lock, and send the request again with the token of its lease in the header Fencing-Token"}
+			Detail: "acquire the lock, and send the request again with the token of its lease in the header " +
+				"Fencing-Token"}
 	case errors.Is(err, ErrInvalid):
 		return Problem{Type: typeInvalid, Title: "invalid claim", Status: statusInvalid, Detail: err.Error()}
 	}

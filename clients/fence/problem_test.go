@@ -31,7 +31,8 @@ func TestProblem(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 			back := p.Err()
-			for _, kind := range []error{fence.ErrStale, fence.ErrSpent, fence.ErrInvalid, fence.ErrMissing, fence.ErrUnknown} {
+			for _, kind := range []error{fence.ErrStale, fence.ErrSpent, fence.ErrInvalid, fence.ErrMissing,
+				fence.ErrUnknown} {
 				wanted := slices.ContainsFunc(test.kinds, func(k error) bool { return errors.Is(k, kind) })
 				if errors.Is(back, kind) != wanted {
 					t.Errorf("%v became %v", test.err, back)

@@ -147,7 +147,8 @@ func TestSharedCases(t *testing.T) {
 		if err := cmp.Or(err, c.Check()); (err == nil) != test.Valid {
 			t.Errorf("%+q, %s: %v", test.Resource, test.Fence, err)
 		}
-		_, _, err = messages.ClaimFromHeader(map[string][]string{messages.HeaderResource: {test.Resource}, messages.HeaderToken: {test.Fence}})
+		_, _, err = messages.ClaimFromHeader(map[string][]string{messages.HeaderResource: {test.Resource},
+			messages.HeaderToken: {test.Fence}})
 		if (err == nil) != test.Valid {
 			t.Errorf("%+q, %s in a header: %v", test.Resource, test.Fence, err)
 		}

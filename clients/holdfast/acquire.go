@@ -50,7 +50,8 @@ func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...Acquir
 // It returns the error of Acquire, or what work returned; and [ErrLost], joined to that, if the lock was
 // not held to the end, so that another holder may have worked at the same time. If the lock cannot be
 // released in time, that is not an error of the work and is not returned.
-func (c *Client) Do(ctx context.Context, resource string, work func(context.Context, *Lock) error, opts ...AcquireOption) (err error) {
+func (c *Client) Do(ctx context.Context, resource string, work func(context.Context, *Lock) error,
+	opts ...AcquireOption) (err error) {
 	if work == nil {
 		return invalid(messages.OpAcquire, resource, noWork)
 	}
@@ -143,7 +144,9 @@ func (a *acquisition) do(ctx context.Context) (*Lock, error) {
 	a.options.secret.protect(a.request)
 	if a.kind == (kind{}) && !o.reentrant && a.wait() > 0 && c.handles.sharedBy(a.lockKey) != nil {
 		c.itself.Do(func() {
-			slog.Info("holdfast: a call waits for a lock that this client holds itself; locks are not reentrant without holdfast.Reentrant", "resource", a.resource)
+			slog.Info(
+				"holdfast: a call waits for a lock that this client holds itself; "+
+					"locks are not reentrant without holdfast.Reentrant", "resource", a.resource)
 		})
 	}
 	for {
@@ -210,7 +213,8 @@ func (a *acquisition) share(ctx context.Context) (*Lock, error) {
 
 // once asks until there is an answer. again: the answer decided nothing, or the lease is over already.
 func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error) {
-	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(), Header: a.span.header(), GivesUp: true}
+	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(),
+		Header: a.span.header(), GivesUp: true}
 	if r.Waits = a.wait() > 0; r.Waits {
 		r.MostPause = min(a.options.ttl/quietParts, messages.MostResend)
 	}
@@ -351,7 +355,9 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 		// every further grant would use up a token in vain
 		return nil, false, &Error{
 			Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnavailable,
-			Cause: fmt.Errorf("%d grants came when their lease was nearly over, the last after %v: a TTL of %v is too short for this connection",
+			Cause: fmt.Errorf(
+				"%d grants came when their lease was nearly over, the last after %v: a TTL of %v is too short for "+
+					"this connection",
 				maxLate, clock.Since(sent).Round(time.Millisecond), a.options.ttl),
 		}
 	}
@@ -388,7 +394,8 @@ func (a *acquisition) withdraw(x *request.Exchange) {
 // the answer shows one, the request may have been granted and the answer lost: repeated, it is answered with the same
 // grant.
 func (a *acquisition) settle(ctx context.Context) (done bool) {
-	r, done := a.c.cleanup.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.options.owner, a.id, a.options.secret.value))
+	r, done := a.c.cleanup.clear(ctx, messages.OpRelease, a.resource,
+		request.Withdrawal(a.options.owner, a.id, a.options.secret.value))
 	only := kindOf(r.GetLease()) == kind{}
 	if r.GetStatus() != messages.Status_STALE_TOKEN || only && a.c.handles.has(r.GetLease()) {
 		return done

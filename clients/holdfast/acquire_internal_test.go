@@ -41,7 +41,8 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 			t.Fatalf("got %v, %v, %v", l, again, err)
 		}
 		if !again {
-			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "TTL of 100ms is too short") || token != maxLate {
+			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "TTL of 100ms is too short") ||
+				token != maxLate {
 				t.Errorf("got %v at token %d", err, token)
 			}
 			return

@@ -45,7 +45,8 @@ func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...Acq
 
 // DoAll is [Client.Do] under several locks, acquired by [Client.AcquireAll]. The context of work ends when one of the
 // locks is lost. It carries no token of these locks, since each has its own: see [Locks.Claim].
-func (c *Client) DoAll(ctx context.Context, resources []string, work func(context.Context, *Locks) error, opts ...AcquireOption) (err error) {
+func (c *Client) DoAll(ctx context.Context, resources []string, work func(context.Context, *Locks) error,
+	opts ...AcquireOption) (err error) {
 	if work == nil {
 		return invalid(messages.OpAcquire, "", noWork)
 	}
@@ -84,7 +85,8 @@ func inOrder(resources []string) ([]string, error) {
 		byKey[key] = name
 	}
 	if n := len(byKey); n < 1 || n > maxResources {
-		return nil, invalid(messages.OpAcquire, "", rule("resources", "1 to "+strconv.Itoa(maxResources)+" names", strconv.Itoa(n)))
+		return nil, invalid(messages.OpAcquire, "",
+			rule("resources", "1 to "+strconv.Itoa(maxResources)+" names", strconv.Itoa(n)))
 	}
 	ordered := make([]string, 0, len(byKey))
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {

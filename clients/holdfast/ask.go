@@ -23,19 +23,22 @@ type asker struct {
 }
 
 // ask checks a request about a resource and returns its answer.
-func (a asker) ask(ctx context.Context, op messages.Operation, resource string, m proto.Message) (*request.Answer, error) {
+func (a asker) ask(ctx context.Context, op messages.Operation, resource string, m proto.Message) (*request.Answer,
+	error) {
 	name, key, err := check(ctx, op, resource, m)
 	if err != nil {
 		return nil, err
 	}
 	s := a.tracing.begin(ctx, op, callOf(name, m))
-	answer, err := a.run(ctx, name, request.Request{Op: op, Key: key, Message: func() proto.Message { return m }, Header: s.header()})
+	answer, err := a.run(ctx, name, request.Request{Op: op, Key: key, Message: func() proto.Message { return m },
+		Header: s.header()})
 	s.answered(op, name, answer, err)
 	return answer, err
 }
 
 // clear is ask for background work. It returns nil and false if there was no answer.
-func (a asker) clear(ctx context.Context, op messages.Operation, resource string, m proto.Message) (r *messages.Reply, done bool) {
+func (a asker) clear(ctx context.Context, op messages.Operation, resource string, m proto.Message) (r *messages.Reply,
+	done bool) {
 	answer, err := a.ask(ctx, op, resource, m)
 	if err != nil {
 		return nil, errors.Is(err, ErrInvalid)

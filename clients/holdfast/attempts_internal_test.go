@@ -17,8 +17,8 @@ func mustLock(t *testing.T, c *Client, resource string, opts ...AcquireOption) *
 	return l
 }
 
-// A grant in answer to an attempt that is not expected any more is given back. A later attempt that was answered with the
-// same lease holds nothing then.
+// A grant in answer to an attempt that is not expected any more is given back. A later attempt that was answered with
+// the same lease holds nothing then.
 func TestGrantToAnEarlyAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted(t)

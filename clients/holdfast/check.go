@@ -15,7 +15,8 @@ var limits = messages.DefaultLimits()
 // checkContext returns an [ErrInvalid] for a nil context. Every call checks that.
 func checkContext(ctx context.Context, op messages.Operation, resource string) error {
 	if ctx == nil {
-		return invalid(op, resource, rule("context", "not nil: pass context.Background() if the call has no limit", "nil"))
+		return invalid(op, resource, rule("context", "not nil: pass context.Background() if the call has no limit",
+			"nil"))
 	}
 	return nil
 }
@@ -26,7 +27,8 @@ var noWork = rule("work", "not nil: the function to run under the lock", "nil")
 // checkTTL refuses a TTL that no deployment allows, as the caller gave it: the message could not carry every
 // duration.
 func checkTTL(ttl time.Duration) error {
-	if shortest, longest := millis(limits.GetMinTtlMs()), millis(limits.GetMaxTtlMs()); ttl < shortest || ttl > longest {
+	if shortest, longest := millis(limits.GetMinTtlMs()),
+		millis(limits.GetMaxTtlMs()); ttl < shortest || ttl > longest {
 		return rule("ttl_ms", shortest.String()+" to "+longest.String(), ttl.String())
 	}
 	return nil

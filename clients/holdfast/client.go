@@ -50,7 +50,8 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	c.join()
 	orphan := func(l *messages.Lease) { c.handles.giveBack(l, c.secret()) }
 	var err error
-	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: orphan, Reconnected: c.reconnected})
+	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: orphan,
+		Reconnected: c.reconnected})
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}

@@ -28,7 +28,9 @@ type CompactedError struct {
 
 // Error returns one line for a person.
 func (e *CompactedError) Error() string {
-	return fmt.Sprintf("holdfast: watch: %v: shard %d begins at %s now; watch from the present holders, or go on from the oldest position, %v",
+	return fmt.Sprintf(
+		"holdfast: watch: %v: shard %d begins at %s now; "+
+			"watch from the present holders, or go on from the oldest position, %v",
 		ErrCompacted, e.Shard, e.Begins.Format(time.RFC3339), e.Oldest)
 }
 

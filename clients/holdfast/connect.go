@@ -37,9 +37,13 @@ func warnOfEnd(nc *nats.Conn) {
 	o := nc.Opts
 	switch {
 	case !o.AllowReconnect:
-		slog.Warn("holdfast: the NATS connection does not reconnect: when it breaks, all locks are lost; use holdfast.Connect, or nats.MaxReconnects(-1)")
+		slog.Warn(
+			"holdfast: the NATS connection does not reconnect: when it breaks, all locks are lost; " +
+				"use holdfast.Connect, or nats.MaxReconnects(-1)")
 	case o.MaxReconnect >= 0:
-		slog.Warn("holdfast: the NATS connection gives up, and all locks with it, when no server can be reached for long; use holdfast.Connect, or nats.MaxReconnects(-1)",
+		slog.Warn(
+			"holdfast: the NATS connection gives up, and all locks with it, when no server can be reached for long; "+
+				"use holdfast.Connect, or nats.MaxReconnects(-1)",
 			"after_about", time.Duration(o.MaxReconnect)*o.ReconnectWait)
 	}
 }

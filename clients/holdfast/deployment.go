@@ -84,10 +84,13 @@ func (d *deployment) maxWait() time.Duration {
 type feature struct{ name, advice string }
 
 var (
-	sharingFeature  = feature{messages.FeatureSharing, "upgrade all nodes, or use exclusive locks only"}
-	delayFeature    = feature{messages.FeatureDelay, "upgrade all nodes, or neither delay the lock after a loss nor have losses confirmed"}
-	sessionsFeature = feature{messages.FeatureSessions, "upgrade all nodes, or let leases of a disconnected client expire"}
-	valuesFeature   = feature{messages.FeatureValues, "upgrade all nodes, or set the metadata when the lock is acquired"}
+	sharingFeature = feature{messages.FeatureSharing, "upgrade all nodes, or use exclusive locks only"}
+	delayFeature   = feature{messages.FeatureDelay,
+		"upgrade all nodes, or neither delay the lock after a loss nor have losses confirmed"}
+	sessionsFeature = feature{messages.FeatureSessions,
+		"upgrade all nodes, or let leases of a disconnected client expire"}
+	valuesFeature = feature{messages.FeatureValues,
+		"upgrade all nodes, or set the metadata when the lock is acquired"}
 )
 
 // everyNodeOffers reports whether all nodes are known to have a feature: they are of one version, which has it.

@@ -45,7 +45,8 @@ type ends struct {
 
 // follower learns of the ends of leases of a key: [hints].
 type follower interface {
-	// listening is called when the events are subscribed to, received when one says that the lease of a token has ended.
+	// listening is called when the events are subscribed to, received when one says that the lease of a token has
+	// ended.
 	listening()
 	received(token Token)
 }

@@ -117,7 +117,8 @@ var refusals = map[messages.Status]error{
 
 // refused returns the error that an answer stands for.
 func refused(op messages.Operation, resource string, r *messages.Reply) *Error {
-	e := &Error{Op: string(op), Resource: resource, Err: refusals[r.GetStatus()], Detail: r.GetError(), status: r.GetStatus()}
+	e := &Error{Op: string(op), Resource: resource, Err: refusals[r.GetStatus()], Detail: r.GetError(),
+		status: r.GetStatus()}
 	if e.Err == nil {
 		e.Err, e.Detail = ErrUnknown, fmt.Sprintf("an answer that this client does not know: %v", r.GetStatus())
 	}
@@ -150,8 +151,9 @@ var errDeadline = errors.New("not renewed in time")
 
 // optionOf has the options of this package for the fields of the contract.
 var optionOf = map[string]string{
-	"ttl_ms": "TTL", "wait_ms": "MaxWait", "delay_ms": "Delay", "limit": "the limit of Permits", "permits": "the number of Permits",
-	"owner": "Owner", "metadata": "Metadata", "confirm": "ConfirmLoss", "secret": "Secret", "durability": "Ephemeral",
+	"ttl_ms": "TTL", "wait_ms": "MaxWait", "delay_ms": "Delay", "limit": "the limit of Permits",
+	"permits": "the number of Permits",
+	"owner":   "Owner", "metadata": "Metadata", "confirm": "ConfirmLoss", "secret": "Secret", "durability": "Ephemeral",
 }
 
 // invalid returns the error of a call that breaks a rule.

@@ -36,7 +36,8 @@ const (
 
 var eventNames = [...]string{
 	EventAcquired: "ACQUIRED", EventExtended: "EXTENDED", EventReleased: "RELEASED", EventExpired: "EXPIRED",
-	EventBroken: "BROKEN", EventConfirmed: "CONFIRMED", EventUpdated: "UPDATED", EventPresent: "PRESENT", EventBookmark: "BOOKMARK",
+	EventBroken: "BROKEN", EventConfirmed: "CONFIRMED", EventUpdated: "UPDATED", EventPresent: "PRESENT",
+	EventBookmark: "BOOKMARK",
 }
 
 // String returns the kind in the words of the contract: ACQUIRED.

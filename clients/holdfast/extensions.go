@@ -32,8 +32,8 @@ type extensions struct {
 	// for. No more than maxKnown of that counts, see [config.maxKnown].
 	ttl, agreed, maxKnown time.Duration
 	asks                  uint64
-	// session is what the attempts of the number since and later ones name; nil: none. The lease may still be in former,
-	// until one of these is answered. Both count the lease among those that may be in them, until it has left.
+	// session is what the attempts of the number since and later ones name; nil: none. The lease may still be in
+	// former, until one of these is answered. Both count the lease among those that may be in them, until it has left.
 	session, former *session
 	since           uint64
 	left            bool

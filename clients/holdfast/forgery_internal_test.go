@@ -12,8 +12,10 @@ import (
 // An answer about another resource, or to another owner, changes nothing: the right one is waited for.
 func TestForgedAnswers(t *testing.T) {
 	for name, lease := range map[string]*messages.Lease{
-		"another resource": {Resource: "forged", Owner: "me", Token: 7, Fence: "000000000000007", RemainingMs: 3_600_000},
-		"another owner":    {Resource: "r", Owner: "forger", Token: 7, Fence: "000000000000007", RemainingMs: 3_600_000},
+		"another resource": {Resource: "forged", Owner: "me", Token: 7, Fence: "000000000000007",
+			RemainingMs: 3_600_000},
+		"another owner": {Resource: "r", Owner: "forger", Token: 7, Fence: "000000000000007",
+			RemainingMs: 3_600_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -21,7 +23,8 @@ func TestForgedAnswers(t *testing.T) {
 				s.script(func(messages.Operation) (there, back time.Duration) { return 0, time.Millisecond })
 				s.forge = func(op messages.Operation) *messages.Reply {
 					status := map[messages.Operation]messages.Status{
-						messages.OpAcquire: messages.Status_GRANTED, messages.OpExtend: messages.Status_EXTENDED, messages.OpSet: messages.Status_UPDATED,
+						messages.OpAcquire: messages.Status_GRANTED, messages.OpExtend: messages.Status_EXTENDED,
+						messages.OpSet: messages.Status_UPDATED,
 					}[op]
 					if status == messages.Status_STATUS_UNSPECIFIED {
 						return nil
@@ -36,7 +39,8 @@ func TestForgedAnswers(t *testing.T) {
 					t.Error(err)
 				}
 				if want := (Claim{Resource: "r", Token: 1}); l.Claim() != want || l.Metadata()["a"] != "1" || time.Until(l.Deadline()) > time.Minute {
-					t.Errorf("claim %v, metadata %v, %v are left, want %v", l.Claim(), l.Metadata(), time.Until(l.Deadline()), want)
+					t.Errorf("claim %v, metadata %v, %v are left, want %v", l.Claim(), l.Metadata(),
+						time.Until(l.Deadline()), want)
 				}
 				wantHeld(t, s, l)
 			})
@@ -65,7 +69,8 @@ func TestSubjectsOfAnswersAreSecret(t *testing.T) {
 			if strings.Contains(subject, public) || strings.Contains(subject, id) {
 				t.Errorf("%q has a part of what is public", subject)
 			}
-			if i > 0 && subject != "" && len(subject) > 8 && strings.HasPrefix(subjects[i-1], subject[:len(subject)-8]) {
+			if i > 0 && subject != "" && len(subject) > 8 &&
+				strings.HasPrefix(subjects[i-1], subject[:len(subject)-8]) {
 				t.Errorf("%q can be told from %q", subject, subjects[i-1])
 			}
 		}

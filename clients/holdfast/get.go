@@ -12,8 +12,8 @@ type State struct {
 	// was issued, 0 if none is remembered; it has the resource only if the resource is held back.
 	Held bool
 	Lease
-	// Lost is a lease that was lost and holds the resource back; nil: none does. The resource may be held, too, by others
-	// that shared it.
+	// Lost is a lease that was lost and holds the resource back; nil: none does. The resource may be held, too, by
+	// others that shared it.
 	Lost *Loss
 	// Waiting is how many requests are queued.
 	Waiting int

@@ -25,8 +25,8 @@ type handle struct {
 
 	mu    sync.Mutex
 	phase phase
-	// id identifies the lease, claim is what it shows to the protected resource. kind and slots are what it has. former is
-	// its id before it was downgraded; zero: it was not.
+	// id identifies the lease, claim is what it shows to the protected resource. kind and slots are what it has. former
+	// is its id before it was downgraded; zero: it was not.
 	id, former leaseID
 	claim      Claim
 	kind       kind

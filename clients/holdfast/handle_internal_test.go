@@ -15,7 +15,8 @@ import (
 // bareClient returns a client that sends nothing.
 func bareClient(t *testing.T) *Client {
 	t.Helper()
-	c := &Client{core: core{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}}
+	c := &Client{core: core{life: t.Context(), sender: new(request.Sender), begun: clock.Now(),
+		deployment: newDeployment()}}
 	c.join()
 	return c
 }
@@ -27,7 +28,8 @@ func TestEndOfALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bareClient(t)
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 30_000, RemainingMs: 30_000}
-		h := c.handles.newHandle("r", "r", &messages.Reply{Lease: lease}, clock.Now(), acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
+		h := c.handles.newHandle("r", "r", &messages.Reply{Lease: lease}, clock.Now(),
+			acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
 		before, after := h.attach(t.Context(), kind{}), h.attach(t.Context(), kind{})
 		begun, want := time.Now(), time.Until(before.Deadline())
 		ctx, lost := before.Context(), before.Lost()
@@ -49,22 +51,24 @@ func TestEndOfALease(t *testing.T) {
 	})
 }
 
-// A machine that has slept past the end of a lease has lost the lock when it wakes: at once for all who ask, and within a
-// second for the context, though all timers are late.
+// A machine that has slept past the end of a lease has lost the lock when it wakes: at once for all who ask, and within
+// a second for the context, though all timers are late.
 func TestLossInASuspend(t *testing.T) {
 	const ttl = time.Hour
 	synctest.Test(t, func(t *testing.T) {
 		c := bareClient(t)
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 3_600_000, RemainingMs: 3_600_000}
 		newLock := func() *Lock {
-			h := c.handles.newHandle("r", "r", &messages.Reply{Lease: lease}, clock.Now(), acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
+			h := c.handles.newHandle("r", "r", &messages.Reply{Lease: lease}, clock.Now(),
+				acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
 			return h.attach(t.Context(), kind{})
 		}
 		l, asked := newLock(), newLock()
 		ctx, begun := l.Context(), time.Now()
 		<-time.After(10 * time.Second)
 		clock.Suspend(30 * time.Minute)
-		if left := time.Until(l.Deadline()); !l.Valid() || left > ttl-30*time.Minute-10*time.Second || left < 29*time.Minute {
+		if left := time.Until(l.Deadline()); !l.Valid() || left > ttl-30*time.Minute-10*time.Second ||
+			left < 29*time.Minute {
 			t.Errorf("after half of the lease: valid %v, %v are left", l.Valid(), left)
 		}
 		<-time.After(500 * time.Millisecond)

@@ -86,14 +86,15 @@ func (i *hints) listening() {
 		return
 	}
 	i.sender.Forget(i.peeked)
-	i.peeked = i.sender.Send(i.sender.Route(messages.OpGet, i.key, 0), request.Message{Payload: staleGet}, func(a *request.Answer) {
-		r, _ := a.Reply() // an answer that cannot be decoded says nothing
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		if ended(r, i.token) {
-			i.hint()
-		}
-	})
+	i.peeked = i.sender.Send(i.sender.Route(messages.OpGet, i.key, 0), request.Message{Payload: staleGet},
+		func(a *request.Answer) {
+			r, _ := a.Reply() // an answer that cannot be decoded says nothing
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			if ended(r, i.token) {
+				i.hint()
+			}
+		})
 }
 
 // received receives that an event says that the lease of this token has ended.

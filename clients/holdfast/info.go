@@ -49,12 +49,13 @@ const (
 
 func newInfo(m *messages.Info) *Info {
 	l := m.GetLimits()
-	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Features: m.GetFeatures(), Identity: m.GetIdentity(), Limits: Limits{
-		MinTTL: millis(l.GetMinTtlMs()), MaxTTL: millis(l.GetMaxTtlMs()), MaxWait: millis(l.GetMaxWaitMs()),
-		MaxResourceBytes: int(l.GetMaxResourceBytes()), MaxOwnerBytes: int(l.GetMaxOwnerBytes()),
-		MaxMetadataEntries: int(l.GetMaxMetadataEntries()), MaxMetadataBytes: int(l.GetMaxMetadataBytes()),
-		MaxToken: Token(l.GetMaxToken()),
-	}}
+	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Features: m.GetFeatures(), Identity: m.GetIdentity(),
+		Limits: Limits{
+			MinTTL: millis(l.GetMinTtlMs()), MaxTTL: millis(l.GetMaxTtlMs()), MaxWait: millis(l.GetMaxWaitMs()),
+			MaxResourceBytes: int(l.GetMaxResourceBytes()), MaxOwnerBytes: int(l.GetMaxOwnerBytes()),
+			MaxMetadataEntries: int(l.GetMaxMetadataEntries()), MaxMetadataBytes: int(l.GetMaxMetadataBytes()),
+			MaxToken: Token(l.GetMaxToken()),
+		}}
 	for _, n := range m.GetNodes() {
 		i.Nodes = append(i.Nodes, Node{Name: n.GetName(), Version: n.GetVersion(), Shards: n.GetShards()})
 	}

@@ -79,7 +79,8 @@ func (l *Lock) SlotClaim(i int) (Claim, error) {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
 	if i < 0 || i >= len(l.h.slots) {
-		return Claim{}, invalid(opSlotClaim, l.h.resource, rule("slot", "an index into the lock's "+strconv.Itoa(len(l.h.slots))+" slots", strconv.Itoa(i)))
+		return Claim{}, invalid(opSlotClaim, l.h.resource,
+			rule("slot", "an index into the lock's "+strconv.Itoa(len(l.h.slots))+" slots", strconv.Itoa(i)))
 	}
 	claim := Claim{Resource: l.h.resource + "#" + strconv.Itoa(l.h.slots[i]), Token: l.h.id.token}
 	if err := claim.Check(); err != nil {

@@ -36,7 +36,8 @@ func leaderOf(l Lease) Leader {
 	if l.Limit != 0 {
 		return Leader{Name: l.Resource}
 	}
-	return Leader{Name: l.Resource, Owner: l.Owner, Value: l.Metadata[messages.MetadataValue], Token: l.Token, Metadata: l.Metadata}
+	return Leader{Name: l.Resource, Owner: l.Owner, Value: l.Metadata[messages.MetadataValue], Token: l.Token,
+		Metadata: l.Metadata}
 }
 
 // Leader asks who leads an election now, linearizably. The errors are those of [Client.Get].
@@ -67,7 +68,8 @@ func (c *Client) Observe(ctx context.Context, name string) iter.Seq2[Leader, err
 			return
 		}
 		o := observer{leader: Leader{Name: name}}
-		for e, err := range c.Watch(ctx, key, Present(), Kinds(EventAcquired, EventReleased, EventExpired, EventBroken, EventUpdated)) {
+		for e, err := range c.Watch(ctx, key, Present(),
+			Kinds(EventAcquired, EventReleased, EventExpired, EventBroken, EventUpdated)) {
 			if err != nil {
 				yield(Leader{}, err)
 				return

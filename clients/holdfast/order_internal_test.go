@@ -61,7 +61,8 @@ func TestOrders(t *testing.T) {
 				expect(1, func() error { return l.Extend(t.Context(), DefaultTTL) })
 				expect(2, func() error { return l.Extend(t.Context(), time.Second) })
 				expect(2, func() error { wait(5 * time.Second); return nil })
-				expect(1, func() error { return l.Set(t.Context(), map[string]string{"a": "1"}) }) // sets are counted by themselves
+				// sets are counted by themselves
+				expect(1, func() error { return l.Set(t.Context(), map[string]string{"a": "1"}) })
 				*orders = nil
 				wait(0)
 				expect(2, func() error { return l.Set(t.Context(), map[string]string{"a": "2"}) })
@@ -105,7 +106,8 @@ func TestLateShortExtension(t *testing.T) {
 	})
 }
 
-// Another process of the owner may extend the lease for another time. The client takes that over, and continues above it.
+// Another process of the owner may extend the lease for another time. The client takes that over, and continues above
+// it.
 func TestAnotherProcessExtends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted(t)

@@ -64,7 +64,8 @@ func (c *pipeConn) writeAll() {
 
 func (s *pipeServer) read(c *pipeConn) {
 	defer s.drop(c)
-	c.queue <- []byte(`INFO {"server_id":"pipe","version":"2.11.0","headers":true,"max_payload":1048576,"proto":1}` + "\r\n")
+	c.queue <- []byte(`INFO {"server_id":"pipe","version":"2.11.0","headers":true,"max_payload":1048576,"proto":1}` +
+		"\r\n")
 	in := bufio.NewReader(c)
 	for {
 		line, err := in.ReadString('\n')

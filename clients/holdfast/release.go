@@ -56,7 +56,8 @@ func (r *release) ask(ctx context.Context, header nats.Header) error {
 	if ctx.Err() != nil && r.c.life.Err() != nil { // Close is over, and nothing is done later
 		r.post()
 		r.done()
-		return &Error{Op: string(messages.OpRelease), Resource: r.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
+		return &Error{Op: string(messages.OpRelease), Resource: r.resource, Err: ErrUnknown,
+			Cause: request.ContextError(ctx)}
 	}
 	r.later()
 	return err
@@ -91,7 +92,8 @@ func (r *release) abandon() {
 // isEnd reports whether an answer to a release shows that the lease is over.
 func isEnd(s messages.Status) bool {
 	switch s {
-	case messages.Status_RELEASED, messages.Status_EXPIRED, messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+	case messages.Status_RELEASED, messages.Status_EXPIRED, messages.Status_NOT_HELD, messages.Status_NOT_OWNER,
+		messages.Status_STALE_TOKEN:
 		return true
 	}
 	return false

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// scripted is a service of one shard in virtual time: mutexes, queues and sessions as of the contract, on messages of which
-// a test decides the fate. What it does not need is left out.
+// scripted is a service of one shard in virtual time: mutexes, queues and sessions as of the contract, on messages of
+// which a test decides the fate. What it does not need is left out.
 type scripted struct {
 	t      *testing.T
 	server pipeServer
@@ -34,7 +34,8 @@ type scripted struct {
 	asks map[messages.Operation]int
 	// deaf: the clients count as disconnected, so sessions end as soon as they may.
 	deaf bool
-	// refuse returns the status with which an extension is refused, 0 if it is not. It is called with mu held; nil: none is.
+	// refuse returns the status with which an extension is refused, 0 if it is not. It is called with mu held; nil:
+	// none is.
 	refuse func(key string, r *messages.ExtendRequest) messages.Status
 	// forge returns what comes in the place of the service's answer, and before it; nil: nothing does.
 	forge func(messages.Operation) *messages.Reply
@@ -75,7 +76,8 @@ type scriptedSession struct {
 func newScripted(t *testing.T) *scripted {
 	t.Helper()
 	s := &scripted{
-		t: t, features: []string{messages.FeatureBatch, messages.FeatureSessions, messages.FeatureValues, messages.FeatureOrder},
+		t: t, features: []string{messages.FeatureBatch, messages.FeatureSessions, messages.FeatureValues,
+			messages.FeatureOrder},
 		leases: map[string]*scriptedLease{}, tokens: map[string]uint64{}, queues: map[string][]scriptedWaiter{},
 		sessions: map[string]*scriptedSession{}, asks: map[messages.Operation]int{},
 	}
@@ -206,8 +208,8 @@ func (s *scripted) lose(l *scriptedLease) {
 	}
 }
 
-// takeOver is a new owner of the shard: all sessions and leases run their whole time again, and a session without leases
-// is forgotten.
+// takeOver is a new owner of the shard: all sessions and leases run their whole time again, and a session without
+// leases is forgotten.
 func (s *scripted) takeOver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,7 +294,8 @@ func (s *scripted) acquire(key string, r *messages.AcquireRequest, answer func(*
 	case l == nil:
 		s.grant(key, r, answer)
 	case r.GetWaitMs() == 0:
-		answer(&messages.Reply{Status: messages.Status_HELD, Lease: s.lease(key), Held: 1, Holders: []*messages.Lease{s.lease(key)}})
+		answer(&messages.Reply{Status: messages.Status_HELD, Lease: s.lease(key), Held: 1,
+			Holders: []*messages.Lease{s.lease(key)}})
 	default:
 		if r.GetSession() != "" {
 			s.open(r.GetSession(), millis(r.GetTtlMs()))
@@ -411,7 +414,9 @@ func (s *scripted) serve(key string) {
 }
 
 func (s *scripted) release(key string, r *messages.ReleaseRequest) *messages.Reply {
-	if i := slices.IndexFunc(s.queues[key], func(w scriptedWaiter) bool { return w.request.GetRequestId() == r.GetRequestId() }); i >= 0 {
+	if i := slices.IndexFunc(s.queues[key], func(w scriptedWaiter) bool {
+		return w.request.GetRequestId() == r.GetRequestId()
+	}); i >= 0 {
 		s.queues[key] = slices.Delete(s.queues[key], i, i+1)
 		return &messages.Reply{Status: messages.Status_CANCELLED}
 	}
@@ -460,7 +465,8 @@ func (s *scripted) set(key string, r *messages.SetRequest) *messages.Reply {
 	return &messages.Reply{Status: messages.Status_UPDATED, Lease: s.lease(key), Order: l.setOrder}
 }
 
-// leave is what another process of the owner does with a lease: it extends it by itself, or releases it. Neither is a loss.
+// leave is what another process of the owner does with a lease: it extends it by itself, or releases it. Neither is a
+// loss.
 func (s *scripted) leave(key string, extended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -479,7 +485,8 @@ func (s *scripted) get(key string) *messages.Reply {
 	if s.leases[key] == nil {
 		return &messages.Reply{Status: messages.Status_FREE}
 	}
-	return &messages.Reply{Status: messages.Status_HELD, Lease: s.lease(key), Held: 1, Holders: []*messages.Lease{s.lease(key)}}
+	return &messages.Reply{Status: messages.Status_HELD, Lease: s.lease(key), Held: 1,
+		Holders: []*messages.Lease{s.lease(key)}}
 }
 
 func (s *scripted) keep(id string, r *messages.KeepRequest) *messages.Reply {

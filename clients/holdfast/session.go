@@ -34,7 +34,8 @@ type session struct {
 	known time.Duration
 
 	mu sync.Mutex
-	// users counts the handles whose leases may be in the session, moved is when one of them last came into it or left it.
+	// users counts the handles whose leases may be in the session, moved is when one of them last came into it or left
+	// it.
 	users int
 	moved time.Time
 	// begun: a lease is in the session, so keeps are sent. over: no more.

@@ -59,7 +59,8 @@ func TestSessionKeepsLocks(t *testing.T) {
 		s.count(messages.OpKeep)
 		wait(10 * DefaultTTL)
 		wantValid(t, s, locks, allOfThem)
-		if extensions, keeps := s.count(messages.OpExtend), s.count(messages.OpKeep); extensions > 0 || keeps < 30 || keeps > 40 {
+		if extensions, keeps := s.count(messages.OpExtend),
+			s.count(messages.OpKeep); extensions > 0 || keeps < 30 || keeps > 40 {
 			t.Errorf("%d extensions and %d keeps in ten TTLs", extensions, keeps)
 		}
 		if err := c.Close(t.Context()); err != nil {
@@ -99,7 +100,8 @@ func TestNoSession(t *testing.T) {
 				locks := mustLocks(t, s.client(tc.opts...), tc.locks, tc.options...)
 				wait(10 * DefaultTTL)
 				wantValid(t, s, locks, allOfThem)
-				if extensions, keeps := s.count(messages.OpExtend), s.count(messages.OpKeep); extensions < 30*tc.locks || keeps > 0 {
+				if extensions, keeps := s.count(messages.OpExtend),
+					s.count(messages.OpKeep); extensions < 30*tc.locks || keeps > 0 {
 					t.Errorf("%d extensions and %d keeps in ten TTLs", extensions, keeps)
 				}
 				if n := trials.Load(); n > 8 {
@@ -441,8 +443,8 @@ func TestLateAnswerAfterALoss(t *testing.T) {
 	})
 }
 
-// Another process of the owner may take a lease out of its session without a loss. It is noticed within two TTLs, however
-// long keeps take, and however many other locks come and go.
+// Another process of the owner may take a lease out of its session without a loss. It is noticed within two TTLs,
+// however long keeps take, and however many other locks come and go.
 func TestLeaseThatLeavesSilently(t *testing.T) {
 	for name, tc := range map[string]struct {
 		extended, busy bool
@@ -520,9 +522,9 @@ var (
 	seeds     = flag.Uint64("seeds", 60, "how many seeds TestValidLocksAreHeld tries")
 )
 
-// Whatever is lost, delayed, broken or moved: a lock that the client takes for held is held, unless it was broken within
-// the last TTL, or another process of its owner released or extended it within the last two. A service that compares the
-// order of requests may get them at any time; another one not later than after the TTL.
+// Whatever is lost, delayed, broken or moved: a lock that the client takes for held is held, unless it was broken
+// within the last TTL, or another process of its owner released or extended it within the last two. A service that
+// compares the order of requests may get them at any time; another one not later than after the TTL.
 func TestValidLocksAreHeld(t *testing.T) {
 	covered := 0
 	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
@@ -544,7 +546,8 @@ func TestValidLocksAreHeld(t *testing.T) {
 			s.script(func(op messages.Operation) (there, back time.Duration) {
 				delay := func() time.Duration {
 					switch n := fate.IntN(100); {
-					case slowKeeps && op == messages.OpKeep && time.Since(begun) > 3*ttl: // their answers come behind the next keep
+					// their answers come behind the next keep
+					case slowKeeps && op == messages.OpKeep && time.Since(begun) > 3*ttl:
 						return ttl / 8
 					case n < bad/2:
 						return lostOnTheWay
@@ -581,7 +584,8 @@ func TestValidLocksAreHeld(t *testing.T) {
 					}
 				case 8:
 					if len(locks) > 0 {
-						l, ttl := locks[r.IntN(len(locks))], []time.Duration{time.Second, 2 * time.Second, longest}[r.IntN(3)]
+						l, ttl := locks[r.IntN(len(locks))],
+							[]time.Duration{time.Second, 2 * time.Second, longest}[r.IntN(3)]
 						most[l] = max(most[l], ttl)
 						go func() { _ = l.Extend(t.Context(), ttl) }()
 					}

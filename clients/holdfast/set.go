@@ -70,7 +70,8 @@ func (h *handle) setRequest(l *Lock, metadata map[string]string) (*messages.SetR
 		h.setOrder, h.asked = min(h.setOrder+1, messages.MaxOrder), metadata
 	}
 	return &messages.SetRequest{
-		Owner: h.options.owner, Token: uint64(h.id.token), Metadata: metadata, Secret: h.options.secret.value, Order: h.setOrder,
+		Owner: h.options.owner, Token: uint64(h.id.token), Metadata: metadata, Secret: h.options.secret.value,
+		Order: h.setOrder,
 	}, nil
 }
 

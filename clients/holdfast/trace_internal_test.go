@@ -73,7 +73,8 @@ func (x *recording) last(t *testing.T, op, outcome string, err error) {
 	if len(calls) != 1 {
 		t.Fatalf("%d calls of %s", len(calls), op)
 	}
-	if r := calls[0].ended[0]; len(calls[0].ended) == 1 && (r.Outcome != outcome || r.Err != err) { //nolint:errorlint // the very same one
+	if r := calls[0].ended[0]; len(calls[0].ended) == 1 &&
+		(r.Outcome != outcome || r.Err != err) { //nolint:errorlint // the very same one
 		t.Errorf("the span of %s says %s, %v; want %s, %v", op, r.Outcome, r.Err, outcome, err)
 	}
 }

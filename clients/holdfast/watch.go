@@ -74,7 +74,8 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	if err != nil {
 		return nil, err
 	}
-	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.deployment, Reconnected: c.sender.Reconnected, Singly: &c.singly}
+	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.deployment,
+		Reconnected: c.sender.Reconnected, Singly: &c.singly}
 	return watch.NewLoop(ctx, source, shards, options.loop(watch.Selection{Pattern: selected, Tenant: options.tenant}))
 }
 

@@ -14,8 +14,8 @@ import (
 type Answer struct {
 	// ID is the number of the attempt, as [Sender.Send] returned it.
 	ID uint64
-	// Sent is when the attempt was handed over, on the clock that counts the time of a suspend, which is ahead of that of
-	// [time.Now]. A lease that it granted is counted from then.
+	// Sent is when the attempt was handed over, on the clock that counts the time of a suspend, which is ahead of that
+	// of [time.Now]. A lease that it granted is counted from then.
 	Sent time.Time
 	// NotSent is why the attempt was not sent; nil if it was. Then there is nothing to decode.
 	NotSent error
@@ -90,5 +90,6 @@ func Encode(m proto.Message) []byte {
 // was there, and will not be granted. It never releases a lease that the owner holds: its token is one that
 // no lease has. An answer other than CANCELLED leaves open whether the request was granted.
 func Withdrawal(owner, requestID string, secret []byte) *messages.ReleaseRequest {
-	return &messages.ReleaseRequest{Owner: owner, Token: uint64(messages.MaxToken), RequestId: requestID, Secret: secret}
+	return &messages.ReleaseRequest{Owner: owner, Token: uint64(messages.MaxToken), RequestId: requestID,
+		Secret: secret}
 }

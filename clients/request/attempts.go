@@ -22,8 +22,8 @@ type attempts struct {
 	open map[uint64]*attempt
 	// granted are those whose answers have granted a lease.
 	granted recent
-	// outbox is the queue of the goroutine that publishes, which ready wakes. It is never longer than there are open attempts
-	// and one-way messages.
+	// outbox is the queue of the goroutine that publishes, which ready wakes. It is never longer than there are open
+	// attempts and one-way messages.
 	outbox []*attempt
 	ready  bell
 }
@@ -68,8 +68,8 @@ func (s *attempts) enqueue(a *attempt) {
 	s.ready.Wake()
 }
 
-// takeOutbox empties the outbox, and returns its attempts but for those to which no answer is expected any more. The next
-// queue takes the room of the last, which is over.
+// takeOutbox empties the outbox, and returns its attempts but for those to which no answer is expected any more. The
+// next queue takes the room of the last, which is over.
 func (s *attempts) takeOutbox(last []*attempt) []*attempt {
 	clear(last)
 	s.mu.Lock()
@@ -160,8 +160,8 @@ func (s *attempts) takeBatch(batch uint64) (taken []*attempt) {
 	return taken
 }
 
-// on returns the open attempts on a subject that were sent alone. It looks at all attempts, and is for the rare case that
-// a user may not do what it tries.
+// on returns the open attempts on a subject that were sent alone. It looks at all attempts, and is for the rare case
+// that a user may not do what it tries.
 func (s *attempts) on(subject string, prefix messages.Prefix) (all []*attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +196,8 @@ func (a *attempt) answer() *Answer {
 	return &Answer{ID: a.id, Sent: a.sent, direct: a.to.direct, encoding: a.encoding}
 }
 
-// fits reports whether an answer can be one to the attempt: the leases in it have the resource that was asked about, and
-// what was granted, extended or set is the owner's.
+// fits reports whether an answer can be one to the attempt: the leases in it have the resource that was asked about,
+// and what was granted, extended or set is the owner's.
 func (a *attempt) fits(answer *Answer) bool {
 	if a.to.subject != "" || a.to.op == messages.OpKeep || a.to.op == messages.OpEnd {
 		return true // it is about no single resource
@@ -208,7 +208,8 @@ func (a *attempt) fits(answer *Answer) bool {
 	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_UPDATED:
 		return a.isAbout(l) && (a.owner == "" || l.GetOwner() == a.owner)
 	}
-	return (l.GetResource() == "" || a.isAbout(l)) && !slices.ContainsFunc(r.GetHolders(), func(l *messages.Lease) bool { return !a.isAbout(l) })
+	return (l.GetResource() == "" || a.isAbout(l)) &&
+		!slices.ContainsFunc(r.GetHolders(), func(l *messages.Lease) bool { return !a.isAbout(l) })
 }
 
 func (a *attempt) isAbout(l *messages.Lease) bool {

@@ -15,8 +15,8 @@ const (
 )
 
 // batching is whether requests are sent in batches. A user may lack the permission to send them, of which a client
-// hears late or not at all. So a batch of an empty call is tried, and others follow its answer. It is safe for concurrent
-// use. The zero batching sends none.
+// hears late or not at all. So a batch of an empty call is tried, and others follow its answer. It is safe for
+// concurrent use. The zero batching sends none.
 type batching struct {
 	mu sync.Mutex
 	// offered: the deployment takes batches. proved: it takes those of this user.

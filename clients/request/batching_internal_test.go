@@ -59,11 +59,13 @@ func TestBundle(t *testing.T) {
 		most  int
 		want  string
 	}{
-		"None":        {nil, 1000, "[] alone []"},
-		"ByShard":     {[]*attempt{direct(1, 0, protobuf), direct(2, 1, protobuf), direct(3, 0, protobuf)}, 1000, "[[1 3] [2]] alone []"},
-		"NotDirect":   {[]*attempt{{id: 1, payload: protobuf}, direct(2, 0, protobuf)}, 1000, "[[2]] alone [1]"},
-		"JSON":        {[]*attempt{direct(1, 0, []byte("{}")), direct(2, 0, protobuf)}, 1000, "[[2]] alone [1]"},
-		"Full":        {[]*attempt{direct(1, 0, protobuf), direct(2, 0, protobuf), direct(3, 0, protobuf)}, 30, "[[1 2] [3]] alone []"},
+		"None": {nil, 1000, "[] alone []"},
+		"ByShard": {[]*attempt{direct(1, 0, protobuf), direct(2, 1, protobuf), direct(3, 0, protobuf)}, 1000,
+			"[[1 3] [2]] alone []"},
+		"NotDirect": {[]*attempt{{id: 1, payload: protobuf}, direct(2, 0, protobuf)}, 1000, "[[2]] alone [1]"},
+		"JSON":      {[]*attempt{direct(1, 0, []byte("{}")), direct(2, 0, protobuf)}, 1000, "[[2]] alone [1]"},
+		"Full": {[]*attempt{direct(1, 0, protobuf), direct(2, 0, protobuf), direct(3, 0, protobuf)}, 30,
+			"[[1 2] [3]] alone []"},
 		"LargerThanA": {[]*attempt{direct(1, 0, make([]byte, 60)), direct(2, 0, protobuf)}, 50, "[[2]] alone [1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +116,8 @@ func TestAnswersToABatch(t *testing.T) {
 			func(m *nats.Msg, calls []messages.SplitCall) {
 				slices.Reverse(calls)
 				for _, c := range calls {
-					answer := &messages.Answer{Id: c.ID, Reply: &messages.Reply{Status: messages.Status_FREE, Error: c.Key}}
+					answer := &messages.Answer{Id: c.ID,
+						Reply: &messages.Reply{Status: messages.Status_FREE, Error: c.Key}}
 					_ = m.Respond(Encode(&messages.BatchReply{Answers: []*messages.Answer{answer}}))
 				}
 			},

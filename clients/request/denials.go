@@ -47,8 +47,8 @@ func (h *hearing) handle(nc *nats.Conn, sub *nats.Subscription, err error) {
 	}
 }
 
-// deny takes in a denial. An attempt that NATS did not publish had no effect. The error does not say which one it was: the
-// permission may be younger than some of those on the subject, whichever sender they are of.
+// deny takes in a denial. An attempt that NATS did not publish had no effect. The error does not say which one it was:
+// the permission may be younger than some of those on the subject, whichever sender they are of.
 func (h *hearing) deny(senders []*Sender, err error) {
 	_, quoted, _ := strings.Cut(err.Error(), `"`)
 	subject, _, _ := strings.Cut(quoted, `"`)

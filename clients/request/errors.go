@@ -70,5 +70,6 @@ func (s *Sender) notConnected() error {
 
 // noResponders is [ErrNoResponders] with the prefix.
 func (s *Sender) noResponders() error {
-	return fmt.Errorf("%w below %q; check the prefix, the account of the user, and that a node runs", ErrNoResponders, s.cfg.Prefix)
+	return fmt.Errorf("%w below %q; check the prefix, the account of the user, and that a node runs", ErrNoResponders,
+		s.cfg.Prefix)
 }

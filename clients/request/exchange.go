@@ -24,8 +24,9 @@ const (
 	// openAttempts is how many attempts of one request are expected to be answered. The service answers the
 	// latest.
 	openAttempts = 8
-	// firstContact is how long after its start a sender first reports that no node answers; leastContact is how long each
-	// exchange tries at least. Somebody who waits for a first answer has rather made a mistake than met a failover.
+	// firstContact is how long after its start a sender first reports that no node answers; leastContact is how long
+	// each exchange tries at least. Somebody who waits for a first answer has rather made a mistake than met a
+	// failover.
 	firstContact = 800 * time.Millisecond
 	leastContact = 300 * time.Millisecond
 )
@@ -47,11 +48,12 @@ type Request struct {
 	MostPause time.Duration
 	// Waits: the service may leave the request without an answer for a time, as one in a queue.
 	Waits bool
-	// Header goes with each attempt. A request that has one is not sent in a batch. nil: it has none. It is not modified.
+	// Header goes with each attempt. A request that has one is not sent in a batch. nil: it has none. It is not
+	// modified.
 	Header nats.Header
-	// GivesUp: a caller waits, who learns of what another attempt would hardly change: that NATS denies the request, that
-	// the deployment has not answered to the sender at all, or that its shard has had no owner for long. Without it the
-	// exchange goes on for as long as it may.
+	// GivesUp: a caller waits, who learns of what another attempt would hardly change: that NATS denies the request,
+	// that the deployment has not answered to the sender at all, or that its shard has had no owner for long. Without
+	// it the exchange goes on for as long as it may.
 	GivesUp bool
 	// Stop ends the exchange with [ErrClosed] when it is closed. nil: only its context ends it.
 	Stop <-chan struct{}
@@ -62,8 +64,8 @@ type Exchange struct {
 	s *Sender
 	Request
 
-	// deadline is when the time given to Within is over; zero: there is none. due is when the next attempt is sent. patience
-	// is when the exchange gives up if no node has ever answered.
+	// deadline is when the time given to Within is over; zero: there is none. due is when the next attempt is sent.
+	// patience is when the exchange gives up if no node has ever answered.
 	deadline, due, patience time.Time
 	// connection is the one on which the latest attempt was sent.
 	connection uint64

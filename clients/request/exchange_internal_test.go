@@ -24,7 +24,8 @@ func TestNextAttemptAfterNoResponders(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := &Exchange{open: c.open, due: time.Now().Add(time.Hour)}
 				for _, id := range c.refused {
-					x.came = append(x.came, &Answer{ID: id, msg: &nats.Msg{Header: nats.Header{"Status": {statusNoResponders}}}})
+					x.came = append(x.came, &Answer{ID: id,
+						msg: &nats.Msg{Header: nats.Header{"Status": {statusNoResponders}}}})
 				}
 				if a := x.sift(); a != nil {
 					t.Fatalf("taken for an answer: %v", a)

@@ -14,7 +14,8 @@ func TestNames(t *testing.T) {
 		for _, batch := range []bool{false, true} {
 			name := n.of(id, batch)
 			if got, is, ok := n.number(name); got != id || is != batch || !ok || seen[name] {
-				t.Fatalf("%d of a batch %v: %q is %d, %v, %v; used before: %v", id, batch, name, got, is, ok, seen[name])
+				t.Fatalf("%d of a batch %v: %q is %d, %v, %v; used before: %v", id, batch, name, got, is, ok,
+					seen[name])
 			}
 			seen[name] = true
 			for _, wrong := range []string{name[1:], name + "A", "B" + name[1:], "C" + name[1:]} {
@@ -40,20 +41,34 @@ func TestForgedAnswers(t *testing.T) {
 		batch uint64
 		fits  bool
 	}{
-		"granted":                      {messages.OpAcquire, mine, &messages.Reply{Status: messages.Status_GRANTED, Lease: lease("a b", mine)}, 0, true},
-		"granted of another resource":  {messages.OpAcquire, mine, &messages.Reply{Status: messages.Status_GRANTED, Lease: lease("b", mine)}, 0, false},
-		"granted to another owner":     {messages.OpAcquire, mine, &messages.Reply{Status: messages.Status_GRANTED, Lease: lease("a b", others)}, 0, false},
-		"granted of nothing":           {messages.OpAcquire, mine, &messages.Reply{Status: messages.Status_GRANTED}, 0, false},
-		"held":                         {messages.OpAcquire, mine, &messages.Reply{Status: messages.Status_HELD, Lease: lease("a b", others)}, 0, true},
-		"held of another resource":     {messages.OpAcquire, mine, &messages.Reply{Status: messages.Status_HELD, Lease: lease("b", others)}, 0, false},
-		"held by another one's holder": {messages.OpGet, "", &messages.Reply{Status: messages.Status_HELD, Lease: lease("a b", others), Holders: []*messages.Lease{lease("b", others)}}, 0, false},
-		"free":                         {messages.OpGet, "", &messages.Reply{Status: messages.Status_FREE, Lease: &messages.Lease{Token: 3}}, 0, true},
-		"extended":                     {messages.OpExtend, mine, &messages.Reply{Status: messages.Status_EXTENDED, Lease: lease("a b", mine)}, 0, true},
-		"extended for another owner":   {messages.OpExtend, mine, &messages.Reply{Status: messages.Status_EXTENDED, Lease: lease("a b", others)}, 0, false},
-		"kept":                         {messages.OpKeep, "", &messages.Reply{Status: messages.Status_EXTENDED, Held: 3}, 0, true},
-		"set of another resource":      {messages.OpSet, mine, &messages.Reply{Status: messages.Status_UPDATED, Lease: lease("b", mine)}, 0, false},
-		"released of another resource": {messages.OpRelease, mine, &messages.Reply{Status: messages.Status_EXPIRED, Lease: lease("b", mine)}, 0, false},
-		"in answer to another batch":   {messages.OpGet, "", &messages.Reply{Status: messages.Status_FREE}, 7, false},
+		"granted": {messages.OpAcquire, mine,
+			&messages.Reply{Status: messages.Status_GRANTED, Lease: lease("a b", mine)}, 0, true},
+		"granted of another resource": {messages.OpAcquire, mine,
+			&messages.Reply{Status: messages.Status_GRANTED, Lease: lease("b", mine)}, 0, false},
+		"granted to another owner": {messages.OpAcquire, mine,
+			&messages.Reply{Status: messages.Status_GRANTED, Lease: lease("a b", others)}, 0, false},
+		"granted of nothing": {messages.OpAcquire, mine, &messages.Reply{Status: messages.Status_GRANTED}, 0,
+			false},
+		"held": {messages.OpAcquire, mine,
+			&messages.Reply{Status: messages.Status_HELD, Lease: lease("a b", others)}, 0, true},
+		"held of another resource": {messages.OpAcquire, mine,
+			&messages.Reply{Status: messages.Status_HELD, Lease: lease("b", others)}, 0, false},
+		"held by another one's holder": {messages.OpGet, "",
+			&messages.Reply{Status: messages.Status_HELD, Lease: lease("a b", others),
+				Holders: []*messages.Lease{lease("b", others)}}, 0, false},
+		"free": {messages.OpGet, "",
+			&messages.Reply{Status: messages.Status_FREE, Lease: &messages.Lease{Token: 3}}, 0, true},
+		"extended": {messages.OpExtend, mine,
+			&messages.Reply{Status: messages.Status_EXTENDED, Lease: lease("a b", mine)}, 0, true},
+		"extended for another owner": {messages.OpExtend, mine,
+			&messages.Reply{Status: messages.Status_EXTENDED, Lease: lease("a b", others)}, 0, false},
+		"kept": {messages.OpKeep, "",
+			&messages.Reply{Status: messages.Status_EXTENDED, Held: 3}, 0, true},
+		"set of another resource": {messages.OpSet, mine,
+			&messages.Reply{Status: messages.Status_UPDATED, Lease: lease("b", mine)}, 0, false},
+		"released of another resource": {messages.OpRelease, mine,
+			&messages.Reply{Status: messages.Status_EXPIRED, Lease: lease("b", mine)}, 0, false},
+		"in answer to another batch": {messages.OpGet, "", &messages.Reply{Status: messages.Status_FREE}, 7, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Sender{cfg: Config{Orphan: func(*messages.Lease) { t.Error("what was forged is given back") }}}

@@ -23,7 +23,8 @@ import (
 type Config struct {
 	// Prefix is what the deployment's subjects begin with; empty: [messages.DefaultPrefix].
 	Prefix messages.Prefix
-	// Expected: the caller knows that the deployment is there, so that its first answer may take as long as any other one.
+	// Expected: the caller knows that the deployment is there, so that its first answer may take as long as any other
+	// one.
 	Expected bool
 	// Orphan is called with each lease whose grant came too late: nothing expected the answer any more. The
 	// lease should be released. It is called on the goroutine of the subscription, or of the caller of
@@ -117,14 +118,16 @@ func (s *Sender) Route(op messages.Operation, key string, n int) Route {
 	return s.router.route(op, key, n)
 }
 
-// RouteIn is [Sender.Route] of a request about something that is in a shard, as a session is, and not in that of its key.
+// RouteIn is [Sender.Route] of a request about something that is in a shard, as a session is, and not in that of its
+// key.
 func (s *Sender) RouteIn(shard uint32, op messages.Operation, key string, n int) Route {
 	r := s.router.route(op, key, n)
 	r.shard = shard
 	return r
 }
 
-// Listens returns a subject on which the sender listens. It drops what comes there: the name is no number of an attempt.
+// Listens returns a subject on which the sender listens. It drops what comes there: the name is no number of an
+// attempt.
 func (s *Sender) Listens() string { return s.inbox + "_alive" }
 
 // Message is what an attempt sends.
@@ -136,8 +139,9 @@ type Message struct {
 	Owner string
 }
 
-// Send sends one attempt and returns its number, which grows from attempt to attempt. It does not block. receive is called at most once, with the answer or the reason why the attempt was not sent, until
-// [Sender.Forget]. It runs on the goroutine of the subscription or of the publisher, and must not block.
+// Send sends one attempt and returns its number, which grows from attempt to attempt. It does not block. receive is
+// called at most once, with the answer or the reason why the attempt was not sent, until [Sender.Forget]. It runs on
+// the goroutine of the subscription or of the publisher, and must not block.
 func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
 	a := &attempt{
 		to: to, header: m.Header, payload: m.Payload, owner: m.Owner, receive: receive, sent: clock.Now(),
@@ -360,8 +364,9 @@ func (s *Sender) refuseBatch(id uint64, set func(*Answer)) bool {
 	return len(refused) > 0
 }
 
-// take hands an answer to the receiver of its attempt, which came in answer to a batch; 0: alone. One that does not fit is
-// dropped. A copy of a request is answered, too. After a grant that is the same lease, which the receiver may be about to hold.
+// take hands an answer to the receiver of its attempt, which came in answer to a batch; 0: alone. One that does not fit
+// is dropped. A copy of a request is answered, too. After a grant that is the same lease, which the receiver may be
+// about to hold.
 func (s *Sender) take(a *Answer, batch uint64) {
 	t, sentIn := s.attempts.find(a.ID)
 	if t != nil {

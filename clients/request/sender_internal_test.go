@@ -65,10 +65,12 @@ func TestSecondAnswer(t *testing.T) {
 		a := &attempt{to: Route{op: messages.OpAcquire, key: "r"}, receive: func(*Answer) { received++ }}
 		s.attempts.add(a)
 		for _, status := range []messages.Status{first, messages.Status_GRANTED} {
-			s.take(&Answer{ID: a.id, reply: &messages.Reply{Status: status, Lease: &messages.Lease{Resource: "r"}}, decoded: true}, 0)
+			s.take(&Answer{ID: a.id, reply: &messages.Reply{Status: status, Lease: &messages.Lease{Resource: "r"}},
+				decoded: true}, 0)
 		}
 		if received != 1 || orphans != want {
-			t.Errorf("GRANTED behind %v: %d answers received, %d orphans, want 1 and %d", first, received, orphans, want)
+			t.Errorf("GRANTED behind %v: %d answers received, %d orphans, want 1 and %d", first, received, orphans,
+				want)
 		}
 	}
 }

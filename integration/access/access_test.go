@@ -30,7 +30,8 @@ func TestMain(m *testing.M) { os.Exit(stand.Main(m)) }
 
 var variable = regexp.MustCompile(`\$(\w+_PASSWORD)`)
 
-// printed returns what holdfast access prints. The passwords are defined in front of a configuration, as NATS allows it.
+// printed returns what holdfast access prints. The passwords are defined in front of a configuration, as NATS allows
+// it.
 func printed(tb testing.TB, args ...string) string {
 	tb.Helper()
 	out, errs, code := run(tb, nil, append([]string{"access"}, args...)...)
@@ -69,7 +70,8 @@ type deployment struct {
 	tenants map[string]node.TenantLimits
 }
 
-// deploy starts NATS on a configuration, and that many nodes of a deployment with these shards on it, which serve the tenants.
+// deploy starts NATS on a configuration, and that many nodes of a deployment with these shards on it, which serve the
+// tenants.
 func deploy(tb testing.TB, conf string, shards uint32, nodes int, tenants ...string) *deployment {
 	tb.Helper()
 	d := &deployment{TB: tb, said: &stand.Lines{}, shards: shards}
@@ -79,7 +81,8 @@ func deploy(tb testing.TB, conf string, shards uint32, nodes int, tenants ...str
 		}
 		d.tenants[tenant] = node.TenantLimits{}
 	}
-	d.nats = stand.StartNATS(tb, embedded.Config{ConfigFile: stand.NATSConfig(tb, conf), Log: slog.New(slog.NewTextHandler(d.said, nil))})
+	d.nats = stand.StartNATS(tb, embedded.Config{ConfigFile: stand.NATSConfig(tb, conf),
+		Log: slog.New(slog.NewTextHandler(d.said, nil))})
 	for i := range nodes {
 		d.node(fmt.Sprint("n", i+1))
 	}
@@ -105,10 +108,12 @@ func (d *deployment) connect(user string) *nats.Conn {
 	return stand.Dial(d, d.nats.ClientURL(), nats.UserInfo(user, password), nats.CustomInboxPrefix("_INBOX."+user))
 }
 
-// command runs the binary as a user, with its own inbox prefix, and returns what compares its exit code and what it says.
+// command runs the binary as a user, with its own inbox prefix, and returns what compares its exit code and what it
+// says.
 func (d *deployment) command(user string, args ...string) (want func(code int, says string)) {
 	d.Helper()
-	login := []string{"NATS_URL=" + d.nats.ClientURL(), "NATS_USER=" + user, "NATS_PASSWORD=" + password, "NATS_TIMEOUT=5s"}
+	login := []string{"NATS_URL=" + d.nats.ClientURL(), "NATS_USER=" + user, "NATS_PASSWORD=" + password,
+		"NATS_TIMEOUT=5s"}
 	out, errs, got := run(d, login, append([]string{args[0], "--inbox-prefix", "_INBOX." + user}, args[1:]...)...)
 	return func(code int, says string) {
 		d.Helper()

@@ -22,13 +22,15 @@ func embeddedConfig(t *testing.T, conf string) embedded.Config {
 // across is a deployment in accounts, with a user of each that has no permissions, and so may do what its account may.
 func across(t *testing.T) *deployment {
 	t.Helper()
-	conf := printed(t, "deployment", "--layout", "accounts", "--shards", "2", "--application", "ORDERS", "--application", "PEOPLE")
+	conf := printed(t, "deployment", "--layout", "accounts", "--shards", "2", "--application", "ORDERS",
+		"--application", "PEOPLE")
 	for account, user := range map[string]string{"HOLDFAST": "ear", "OPERATORS": "root", "ORDERS": "admin"} {
 		before, after, ok := strings.Cut(conf, "  "+account+" {")
 		if !ok {
 			t.Fatalf("no account %s in:\n%s", account, conf)
 		}
-		conf = before + "  " + account + " {" + strings.Replace(after, "users: [", fmt.Sprintf("users: [ { user: %s, password: pw }", user), 1)
+		conf = before + "  " + account + " {" + strings.Replace(after, "users: [",
+			fmt.Sprintf("users: [ { user: %s, password: pw }", user), 1)
 	}
 	return deploy(t, conf, 2, 1)
 }
@@ -80,9 +82,12 @@ func TestOperatorOfAccounts(t *testing.T) {
 func TestNamesOfApplications(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{"single", "import", "accounts"} {
-		conf := printed(t, "deployment", "--layout", layout, "--application", "ORDERS", "--application", "PEOPLE=people.>,staff")
-		for _, part := range []string{`holdfast.acquire.orders.>`, `holdfast.acquire.orders`, `holdfast.acquire.people.>`, `holdfast.acquire.staff`} {
-			if part = strings.Replace(part, "holdfast", map[bool]string{true: "locks", false: "holdfast"}[layout == "import"], 1); !strings.Contains(conf, `"`+part+`"`) {
+		conf := printed(t, "deployment", "--layout", layout, "--application", "ORDERS", "--application",
+			"PEOPLE=people.>,staff")
+		for _, part := range []string{`holdfast.acquire.orders.>`, `holdfast.acquire.orders`,
+			`holdfast.acquire.people.>`, `holdfast.acquire.staff`} {
+			if part = strings.Replace(part, "holdfast",
+				map[bool]string{true: "locks", false: "holdfast"}[layout == "import"], 1); !strings.Contains(conf, `"`+part+`"`) {
 				t.Errorf("%s has no %s", layout, part)
 			}
 		}
@@ -119,8 +124,8 @@ func follow(t *testing.T, d *deployment, user string, end chan<- error) <-chan s
 	return begun
 }
 
-// What an account does not import does not reach the nodes, whatever its users may do there: messages of nodes, events, records,
-// breaks, requests to JetStream. Nor does an answer of JetStream go where an account says.
+// What an account does not import does not reach the nodes, whatever its users may do there: messages of nodes, events,
+// records, breaks, requests to JetStream. Nor does an answer of JetStream go where an account says.
 func TestAccountsAreApart(t *testing.T) {
 	t.Parallel()
 	d := across(t)
@@ -130,13 +135,15 @@ func TestAccountsAreApart(t *testing.T) {
 	for _, user := range []string{"admin", "root"} {
 		nc := d.nats.Connect(t, nats.UserInfo(user, password))
 		for _, subject := range []string{
-			"holdfast.event.", "holdfast.node.~event.", "holdfast.node.~announce.", "holdfast.node.~door.1f.acquire.", "$KV.HOLDFAST_0.journal.",
+			"holdfast.event.", "holdfast.node.~event.", "holdfast.node.~announce.", "holdfast.node.~door.1f.acquire.",
+			"$KV.HOLDFAST_0.journal.",
 			"$JS.API.STREAM.PURGE.KV_HOLDFAST_", "holdfast.shard.0.batch.", "payments.", "_INBOX.operator.", "_R_.",
 		} {
 			if err := nc.Publish(subject+mark, []byte("{}")); err != nil {
 				t.Fatal(err)
 			}
-			for _, request := range []string{"holdfast.get.a", "holdfast.info", "holdfast.list", "$JS.API.STREAM.INFO.KV_HOLDFAST_0", "$SRV.STATS.holdfast"} {
+			for _, request := range []string{"holdfast.get.a", "holdfast.info", "holdfast.list",
+				"$JS.API.STREAM.INFO.KV_HOLDFAST_0", "$SRV.STATS.holdfast"} {
 				if err := nc.PublishRequest(request, subject+mark, nil); err != nil && !strings.HasPrefix(subject, "_R_") {
 					t.Fatal(err)
 				}

@@ -13,19 +13,24 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// targets are where a client would have a node publish, and may not itself. Nodes drop the request in all but the last two, and
-// to those NATS lets them publish nothing.
+// targets are where a client would have a node publish, and may not itself. Nodes drop the request in all but the last
+// two, and to those NATS lets them publish nothing.
 var targets = []string{
-	"$KV.HOLDFAST_0.journal.9", "$KV.HOLDFAST_1.state.p", "$JS.API.STREAM.PURGE.KV_HOLDFAST_0", "$JS.API.STREAM.DELETE.KV_HOLDFAST_1",
-	"$SRV.STATS", "$SYS.REQ.USER.INFO", "holdfast.node.~announce.n9", "holdfast.node.~event.orders.1", "holdfast.event.orders.1",
+	"$KV.HOLDFAST_0.journal.9", "$KV.HOLDFAST_1.state.p", "$JS.API.STREAM.PURGE.KV_HOLDFAST_0",
+	"$JS.API.STREAM.DELETE.KV_HOLDFAST_1",
+	"$SRV.STATS", "$SYS.REQ.USER.INFO", "holdfast.node.~announce.n9", "holdfast.node.~event.orders.1",
+	"holdfast.event.orders.1",
 	"holdfast.event.people.1", "holdfast.acquire.people.1", "holdfast.shard.0.batch", "payments.transfer", "_OTHER.1",
 }
 
 // bodies has a proper request of each operation, for which the node has something to say.
 var bodies = map[messages.Operation]string{
-	messages.OpAcquire: `{"owner":"o","ttl_ms":60000,"session":"0123456789abcdef"}`, messages.OpRelease: `{"owner":"x","token":"1"}`,
-	messages.OpExtend: `{"owner":"x","token":"1","ttl_ms":60000}`, messages.OpGet: `{}`, messages.OpSet: `{"owner":"x"}`,
-	messages.OpKeep: `{"ttl_ms":60000}`, messages.OpEnd: `{}`, messages.OpBreak: `{"token":"9"}`, messages.OpConfirm: `{"token":"9"}`,
+	messages.OpAcquire: `{"owner":"o","ttl_ms":60000,"session":"0123456789abcdef"}`,
+	messages.OpRelease: `{"owner":"x","token":"1"}`,
+	messages.OpExtend:  `{"owner":"x","token":"1","ttl_ms":60000}`, messages.OpGet: `{}`,
+	messages.OpSet:  `{"owner":"x"}`,
+	messages.OpKeep: `{"ttl_ms":60000}`, messages.OpEnd: `{}`, messages.OpBreak: `{"token":"9"}`,
+	messages.OpConfirm: `{"token":"9"}`,
 }
 
 // all returns the subjects and bodies of requests of all kinds to a deployment of two shards.
@@ -40,17 +45,20 @@ func all() (requests [][2]string) {
 		}
 	}
 	for _, shard := range []string{"0", "1"} {
-		requests = append(requests, [2]string{"holdfast.shard." + shard + ".batch", `{"calls":[{"id":"1","key":"orders.1","get":{}}]}`})
+		requests = append(requests, [2]string{"holdfast.shard." + shard + ".batch",
+			`{"calls":[{"id":"1","key":"orders.1","get":{}}]}`})
 	}
-	return append(requests, [2]string{"holdfast.info"}, [2]string{"holdfast.list"}, [2]string{"$SRV.STATS.holdfast"}, [2]string{"$SRV.PING.holdfast"})
+	return append(requests, [2]string{"holdfast.info"}, [2]string{"holdfast.list"}, [2]string{"$SRV.STATS.holdfast"},
+		[2]string{"$SRV.PING.holdfast"})
 }
 
-// deputies returns two nodes of two shards and a user with every right that a client, an operator and a reader of statistics can
-// have but those of JetStream, and one who hears everything.
+// deputies returns two nodes of two shards and a user with every right that a client, an operator and a reader of
+// statistics can have but those of JetStream, and one who hears everything.
 func deputies(t *testing.T) (d *deployment, client, ear *nats.Conn) {
 	t.Helper()
 	conf := printed(t, "deployment", "--shards", "2")
-	rights := section(t, printed(t, "client", ">", "--user", "mallory", "--values", "--sessions", "--batches", "--listing")) +
+	rights := section(t, printed(t, "client", ">", "--user", "mallory", "--values", "--sessions", "--batches",
+		"--listing")) +
 		section(t, printed(t, "operator", ">", "--user", "o")) + section(t, printed(t, "metrics", "--user", "m"))
 	conf = strings.Replace(conf, "users: [", `users: [
 		{ user: ear, password: pw }
@@ -72,8 +80,8 @@ func section(t *testing.T, conf string) string {
 	return subjects
 }
 
-// No request of a client makes a node publish where the client may not: not by its reply subject, at the node that takes it in or
-// behind it, alone or in a batch, and not by the subject of a session.
+// No request of a client makes a node publish where the client may not: not by its reply subject, at the node that
+// takes it in or behind it, alone or in a batch, and not by the subject of a session.
 func TestNodesAreNoDeputies(t *testing.T) {
 	t.Parallel()
 	d, client, ear := deputies(t)
@@ -99,7 +107,8 @@ func TestNodesAreNoDeputies(t *testing.T) {
 	for _, target := range targets[len(targets)-2:] {
 		stand.Eventually(t, "NATS refuses a node to publish on "+target, func() bool {
 			return slices.ContainsFunc(strings.Split(d.said.String(), "\n"), func(line string) bool {
-				return strings.Contains(line, "/user:holdfast") && strings.Contains(line, "Publish Violation") && strings.Contains(line, target+mark)
+				return strings.Contains(line, "/user:holdfast") && strings.Contains(line, "Publish Violation") &&
+					strings.Contains(line, target+mark)
 			})
 		})
 	}
@@ -150,7 +159,8 @@ func ask(t *testing.T, nc *nats.Conn, subject, body string) *messages.Reply {
 // A user cannot read the answers to another, whatever it subscribes to.
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, printed(t, "deployment", ">", "--shards", "2", "--application", "ORDERS", "--application", "PEOPLE"), 2, 1)
+	d := deploy(t, printed(t, "deployment", ">", "--shards", "2", "--application", "ORDERS", "--application", "PEOPLE"),
+		2, 1)
 	orders, people := d.connect("orders"), d.connect("people")
 	spied, err := people.SubscribeSync("_INBOX.>")
 	if err != nil {
@@ -168,9 +178,9 @@ func TestAnswersOfOthers(t *testing.T) {
 	}
 }
 
-// This is why users that ask JetStream belong into an account of their own: in the account of the nodes, JetStream writes its
-// answer into a bucket if that is the reply subject, and the shard stays closed until an operator purges that record. If this
-// test fails, NATS checks reply subjects, and the warnings can go.
+// This is why users that ask JetStream belong into an account of their own: in the account of the nodes, JetStream
+// writes its answer into a bucket if that is the reply subject, and the shard stays closed until an operator purges
+// that record. If this test fails, NATS checks reply subjects, and the warnings can go.
 func TestJetStreamIsADeputy(t *testing.T) {
 	t.Parallel()
 	defined, printedWatcher, _ := strings.Cut(printed(t, "watcher", "--shards", "1"), "\n")

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
-// Nodes on an external NATS need no more than is printed: to create and fill buckets and the stream of events, to forward, to
-// take shards over, to answer, and to show themselves.
+// Nodes on an external NATS need no more than is printed: to create and fill buckets and the stream of events, to
+// forward, to take shards over, to answer, and to show themselves.
 func TestNodesOnExternalNATS(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, printed(t, "deployment", "--shards", "4"), 4, 1)
@@ -41,7 +41,8 @@ func TestNodesOnExternalNATS(t *testing.T) {
 	}
 	stand.Eventually(t, "the second node owns shards", func() bool {
 		info, err := operator.Info(t.Context())
-		return err == nil && slices.ContainsFunc(info.Nodes, func(n holdfast.Node) bool { return n.Name == "n2" && len(n.Shards) > 0 })
+		return err == nil && slices.ContainsFunc(info.Nodes,
+			func(n holdfast.Node) bool { return n.Name == "n2" && len(n.Shards) > 0 })
 	})
 	if err := second.Stop(); err != nil {
 		t.Error(err)
@@ -64,18 +65,22 @@ func TestNodesOfACluster(t *testing.T) {
 	m := stand.NewMembers(t, 3)
 	for i, member := range m.All {
 		file := filepath.Join(t.TempDir(), "nats.conf")
-		text := fmt.Sprintf("listen: %q\ncluster { name: holdfast, listen: %q, routes: [\"nats-route://%s\"] }\njetstream { store_dir: %q, sync_interval: always }\n%s",
+		text := fmt.Sprintf(
+			"listen: %q\ncluster { name: holdfast, listen: %q, routes: [\"nats-route://%s\"] }\njetstream { "+
+				"store_dir: %q, sync_interval: always }\n%s",
 			clients[i], routes[i], strings.Join(routes, `", "nats-route://`), member.Data, conf)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		member.Args = []string{"serve", "--nats-config", file, "--name", member.Name, "--user", "holdfast", "--password", password, "--replicas", "3"}
+		member.Args = []string{"serve", "--nats-config", file, "--name", member.Name, "--user", "holdfast",
+			"--password", password, "--replicas", "3"}
 		member.Start()
 	}
 	for _, member := range m.All {
 		member.WaitReady()
 	}
-	nc := stand.Dial(t, "nats://"+strings.Join(clients, ",nats://"), nats.UserInfo("orders", password), nats.CustomInboxPrefix("_INBOX.orders"))
+	nc := stand.Dial(t, "nats://"+strings.Join(clients, ",nats://"), nats.UserInfo("orders", password),
+		nats.CustomInboxPrefix("_INBOX.orders"))
 	c := stand.Client(t, nc)
 	for _, stopped := range m.All[:2] {
 		for i := range 8 {

@@ -17,32 +17,43 @@ import (
 
 // requests are the subjects of the API of JetStream, by their templates in the server.
 var requests = []string{
-	server.JSApiAccountInfo, server.JSApiStreams, server.JSApiStreamList, server.JSApiLeaderStepDown, server.JSApiRemoveServer,
-	server.JSApiStreamCreateT, server.JSApiStreamUpdateT, server.JSApiStreamInfoT, server.JSApiStreamDeleteT, server.JSApiStreamPurgeT,
-	server.JSApiStreamSnapshotT, server.JSApiStreamRestoreT, server.JSApiMsgDeleteT, server.JSApiMsgGetT, server.JSApiConsumerCreateT,
-	server.JSApiConsumerCreateExT, server.JSApiDurableCreateT, server.JSApiConsumersT, server.JSApiConsumerListT, server.JSApiConsumerInfoT,
-	server.JSApiConsumerDeleteT, server.JSApiConsumerPauseT, server.JSApiRequestNextT, server.JSApiConsumerUnpinT, server.JSApiStreamRemovePeerT,
-	server.JSApiStreamLeaderStepDownT, server.JSApiConsumerLeaderStepDownT, server.JSApiAccountPurgeT, server.JSApiServerStreamMoveT,
+	server.JSApiAccountInfo, server.JSApiStreams, server.JSApiStreamList, server.JSApiLeaderStepDown,
+	server.JSApiRemoveServer,
+	server.JSApiStreamCreateT, server.JSApiStreamUpdateT, server.JSApiStreamInfoT, server.JSApiStreamDeleteT,
+	server.JSApiStreamPurgeT,
+	server.JSApiStreamSnapshotT, server.JSApiStreamRestoreT, server.JSApiMsgDeleteT, server.JSApiMsgGetT,
+	server.JSApiConsumerCreateT,
+	server.JSApiConsumerCreateExT, server.JSApiDurableCreateT, server.JSApiConsumersT, server.JSApiConsumerListT,
+	server.JSApiConsumerInfoT,
+	server.JSApiConsumerDeleteT, server.JSApiConsumerPauseT, server.JSApiRequestNextT, server.JSApiConsumerUnpinT,
+	server.JSApiStreamRemovePeerT,
+	server.JSApiStreamLeaderStepDownT, server.JSApiConsumerLeaderStepDownT, server.JSApiAccountPurgeT,
+	server.JSApiServerStreamMoveT,
 	server.JSDirectMsgGetT, server.JSDirectGetLastBySubjectT,
 }
 
-// subjects returns what exists in the account of a deployment of two shards, with the prefix holdfast, and in others beside it.
-// The locks below orders are those of the user, and those below people are not.
+// subjects returns what exists in the account of a deployment of two shards, with the prefix holdfast, and in others
+// beside it. The locks below orders are those of the user, and those below people are not.
 func subjects() (all []string) {
 	for _, key := range []string{"orders.1", "people.1"} {
 		for _, op := range append(slices.Clone(messages.Operations), "batch", "unknown") {
 			for _, at := range []string{"", "shard.0.", "shard.1."} {
-				all = append(all, "holdfast."+at+string(op)+"."+key, "holdfast.tenant.ORDERS."+at+string(op)+"."+key, "other."+at+string(op)+"."+key)
+				all = append(all, "holdfast."+at+string(op)+"."+key, "holdfast.tenant.ORDERS."+at+string(op)+"."+key,
+					"other."+at+string(op)+"."+key)
 			}
 		}
-		all = append(all, "holdfast.event."+key, "holdfast.node.~event."+key, "holdfast.node.~door.1f."+key, "holdfast.node.~door.1f.acquire."+key,
+		all = append(all, "holdfast.event."+key, "holdfast.node.~event."+key, "holdfast.node.~door.1f."+key,
+			"holdfast.node.~door.1f.acquire."+key,
 			"holdfast.shard.0.get.holdfast-doctor."+key)
 	}
 	for _, prefix := range []string{"holdfast.tenant.ORDERS.", "holdfast.tenant.PEOPLE."} {
-		all = append(all, prefix+"info", prefix+"list", prefix+"event.orders.1", prefix+"node.~announce.n1", prefix+"shard.0.batch", prefix+"get.orders.1")
+		all = append(all, prefix+"info", prefix+"list", prefix+"event.orders.1", prefix+"node.~announce.n1",
+			prefix+"shard.0.batch", prefix+"get.orders.1")
 	}
-	all = append(all, "holdfast", "holdfast.info", "holdfast.list", "holdfast.shard.0.batch", "holdfast.shard.1.batch", "holdfast.node.~announce.n1",
-		"holdfast.node.n1", "holdfast.keep", "$KV.HOLDFAST_0.journal.1", "$KV.HOLDFAST_1.state.p", "$KV.HOLDFAST_2.journal.1", "$KV.OTHER.a",
+	all = append(all, "holdfast", "holdfast.info", "holdfast.list", "holdfast.shard.0.batch", "holdfast.shard.1.batch",
+		"holdfast.node.~announce.n1",
+		"holdfast.node.n1", "holdfast.keep", "$KV.HOLDFAST_0.journal.1", "$KV.HOLDFAST_1.state.p",
+		"$KV.HOLDFAST_2.journal.1", "$KV.OTHER.a",
 		"_INBOX.user.1.2", "_INBOX.another.1.2", "_INBOX.1.2", "_R_.1.2", "_GR_.1", "payments.transfer",
 		"$JS.ACK.KV_HOLDFAST_0.c.1.1.1.1.1", "$JS.FC.KV_HOLDFAST_0.c.1", "$JS.SNAPSHOT.ACK.x", "$JS.EVENT.ADVISORY.API",
 		"$SYS.REQ.USER.INFO", "$SYS.REQ.SERVER.PING", "$SYS.ACCOUNT.A.CONNECT", "$SYS.REQ.ACCOUNT.A.CONNZ")
@@ -65,13 +76,16 @@ func subjects() (all []string) {
 
 // wildcards are subscriptions that cover what others get.
 var wildcards = []string{
-	">", "*.>", "holdfast.>", "holdfast.*", "holdfast.event.>", "holdfast.event.*", "holdfast.event.orders.>", "holdfast.node.>", "holdfast.acquire.>",
-	"holdfast.shard.0.>", "_INBOX.>", "_INBOX.*.>", "_INBOX.user.>", "_INBOX.another.>", "_R_.>", "$KV.>", "$JS.>", "$JS.API.>", "$SRV.>", "$SRV.*",
-	"$SYS.>", "other.>", "holdfast.tenant.>", "holdfast.tenant.ORDERS.>", "holdfast.tenant.*.event.>", "holdfast.tenant.ORDERS.event.>",
+	">", "*.>", "holdfast.>", "holdfast.*", "holdfast.event.>", "holdfast.event.*", "holdfast.event.orders.>",
+	"holdfast.node.>", "holdfast.acquire.>",
+	"holdfast.shard.0.>", "_INBOX.>", "_INBOX.*.>", "_INBOX.user.>", "_INBOX.another.>", "_R_.>", "$KV.>", "$JS.>",
+	"$JS.API.>", "$SRV.>", "$SRV.*",
+	"$SYS.>", "other.>", "holdfast.tenant.>", "holdfast.tenant.ORDERS.>", "holdfast.tenant.*.event.>",
+	"holdfast.tenant.ORDERS.event.>",
 }
 
-// allowed says by expressions on which subjects a role may publish, and to which it may subscribe. It is written down apart from
-// what the command computes: a right too many is a change of this table.
+// allowed says by expressions on which subjects a role may publish, and to which it may subscribe. It is written down
+// apart from what the command computes: a right too many is a change of this table.
 var allowed = []struct {
 	name               string
 	args               []string
@@ -169,7 +183,8 @@ func TestRightsAreTheTable(t *testing.T) {
 			s := stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t, conf)})
 			u := &user{TB: t, refusals: make(chan string, 4096)}
 			u.nc = s.Connect(t, nats.UserInfo("user", password), nats.ErrorHandler(u.refused))
-			u.want("Publish to", role.publish, subjects(), func(subject string) error { return u.nc.Publish(subject, nil) })
+			u.want("Publish to", role.publish, subjects(),
+				func(subject string) error { return u.nc.Publish(subject, nil) })
 			u.want("Subscription to", role.subscribe, append(subjects(), wildcards...), func(subject string) error {
 				_, err := u.nc.SubscribeSync(subject)
 				return err

@@ -23,7 +23,8 @@ import (
 // tenants is the printed configuration of two tenants.
 func tenants(t *testing.T) string {
 	t.Helper()
-	return printed(t, "deployment", "--layout", "tenants", "--shards", "1", "--application", "ORDERS", "--application", "PEOPLE")
+	return printed(t, "deployment", "--layout", "tenants", "--shards", "1", "--application", "ORDERS", "--application",
+		"PEOPLE")
 }
 
 // An application reaches the subjects below its own name only, and says nothing about it.
@@ -76,7 +77,8 @@ func TestImportOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	conf := tenants(t)
 	for _, imported := range []string{"acquire.>", "event.>"} {
-		changed := strings.Replace(conf, `subject: "holdfast.tenant.PEOPLE.`+imported+`"`, `subject: "holdfast.tenant.ORDERS.`+imported+`"`, 1)
+		changed := strings.Replace(conf, `subject: "holdfast.tenant.PEOPLE.`+imported+`"`,
+			`subject: "holdfast.tenant.ORDERS.`+imported+`"`, 1)
 		if changed == conf {
 			t.Fatalf("no import of %s in:\n%s", imported, conf)
 		}
@@ -89,7 +91,8 @@ func TestImportOfAnotherTenant(t *testing.T) {
 	}
 }
 
-// With the printed configuration each tenant has locks of its own, and the operator of tenants sees and breaks those of all.
+// With the printed configuration each tenant has locks of its own, and the operator of tenants sees and breaks those of
+// all.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, tenants(t), 1, 1, "ORDERS", "PEOPLE")
@@ -146,7 +149,8 @@ func TestTenants(t *testing.T) {
 	d.command(operators, "acquire", "b")(5, `does not permit this user to acquire`)
 	d.command("orders", "break", "a", "--token", "2")(5, `does not permit this user to break`)
 	d.command("people", "ls")(5, `does not permit this user to list`)
-	for _, subject := range []string{"holdfast.event.a", "holdfast.tenant.PEOPLE.acquire.a", "holdfast.node.a", "$KV.HOLDFAST_0.a"} {
+	for _, subject := range []string{"holdfast.event.a", "holdfast.tenant.PEOPLE.acquire.a", "holdfast.node.a",
+		"$KV.HOLDFAST_0.a"} {
 		before := d.violations("orders")
 		if err := nc.Publish(subject, nil); err != nil {
 			t.Fatal(err)
@@ -162,7 +166,8 @@ const operators = "tenant-operator"
 // A printed deployment is a file of logins for the NATS server of a node, without other settings.
 func TestPrintedLogins(t *testing.T) {
 	t.Parallel()
-	for layout, tenants := range map[string]map[string]node.TenantLimits{"single": nil, "accounts": nil, "tenants": {"ORDERS": {}}} {
+	for layout, tenants := range map[string]map[string]node.TenantLimits{"single": nil, "accounts": nil,
+		"tenants": {"ORDERS": {}}} {
 		t.Run(layout, func(t *testing.T) {
 			t.Parallel()
 			out, errs, code := run(t, nil, "access", "deployment", "--layout", layout, "--shards", "1")
@@ -174,7 +179,8 @@ func TestPrintedLogins(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := server.Start(t.Context(), server.Config{
-				Name: "n1", Shards: 1, Tenants: tenants, Log: slog.New(slog.DiscardHandler), Login: []nats.Option{nats.UserInfo("holdfast", password)},
+				Name: "n1", Shards: 1, Tenants: tenants, Log: slog.New(slog.DiscardHandler),
+				Login:    []nats.Option{nats.UserInfo("holdfast", password)},
 				Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir(), AuthFile: file},
 			})
 			if err != nil {
@@ -185,7 +191,8 @@ func TestPrintedLogins(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			nc := stand.Dial(t, s.ClientURL(), nats.UserInfo("orders", password), nats.CustomInboxPrefix("_INBOX.orders"))
+			nc := stand.Dial(t, s.ClientURL(), nats.UserInfo("orders", password),
+				nats.CustomInboxPrefix("_INBOX.orders"))
 			if _, err := stand.Client(t, nc).Acquire(t.Context(), "a", holdfast.NoRenewal()); err != nil {
 				t.Error(err)
 			}

@@ -56,8 +56,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// The script for nsc has the same rights as the configuration. It is run with a program in the place of nsc that prints its
-// arguments.
+// The script for nsc has the same rights as the configuration. It is run with a program in the place of nsc that prints
+// its arguments.
 func TestNSCHasTheSameRights(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,14 +35,16 @@ func TestVerifiedUsers(t *testing.T) {
 			}
 			s, err := server.Start(t.Context(), server.Config{
 				Name: "n1", Identity: identity.User, Alone: true, Shards: 2, Log: slog.New(slog.DiscardHandler),
-				Login:    []nats.Option{nats.Nkey(public, key.Sign)},
-				Embedded: embedded.Config{ConfigFile: stand.NATSConfig(t, "HOLDFAST_NKEY: "+public+"\n"+printed(t, args...))},
+				Login: []nats.Option{nats.Nkey(public, key.Sign)},
+				Embedded: embedded.Config{ConfigFile: stand.NATSConfig(t,
+					"HOLDFAST_NKEY: "+public+"\n"+printed(t, args...))},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer func() { _ = s.Stop() }()
-			nc := stand.Dial(t, s.ClientURL(), nats.UserInfo("orders", password), nats.CustomInboxPrefix("_INBOX.orders"))
+			nc := stand.Dial(t, s.ClientURL(), nats.UserInfo("orders", password),
+				nats.CustomInboxPrefix("_INBOX.orders"))
 			if r := ask(t, nc, prefix+".acquire.a", `{"ttl_ms":60000}`); r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetOwner() != "orders" {
 				t.Errorf("got %v", r)
 			}
@@ -53,7 +55,8 @@ func TestVerifiedUsers(t *testing.T) {
 	}
 }
 
-// This is why exports are listed by operation: one of everything below the prefix carries messages of nodes and events, too.
+// This is why exports are listed by operation: one of everything below the prefix carries messages of nodes and events,
+// too.
 func TestWideExport(t *testing.T) {
 	t.Parallel()
 	s := stand.StartNATS(t, embeddedConfig(t, `accounts {

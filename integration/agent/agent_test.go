@@ -27,7 +27,8 @@ const ttl = 400 * time.Millisecond
 func TestNoOverlapWithTheAgent(t *testing.T) {
 	t.Parallel()
 	node := stand.StartAlone(t)
-	agent := exec.Command(stand.Binary(t), "fence-agent", "file.*", "--server", node.URL, "--retry", "100ms", "--", os.Args[0])
+	agent := exec.Command(stand.Binary(t), "fence-agent", "file.*", "--server", node.URL, "--retry", "100ms", "--",
+		os.Args[0])
 	agent.Env = environ("stopper")
 	said, ended := &stand.Lines{}, make(chan struct{})
 	agent.Stdout, agent.Stderr = said, said
@@ -47,7 +48,8 @@ func TestNoOverlapWithTheAgent(t *testing.T) {
 	if overlaps > 0 {
 		t.Errorf("%d of %d holders wrote after their successors\n%s", overlaps, *trials, said)
 	}
-	t.Logf("%d of %d holders that were paused past their lease wrote after their successors, with the agent", overlaps, *trials)
+	t.Logf("%d of %d holders that were paused past their lease wrote after their successors, with the agent", overlaps,
+		*trials)
 }
 
 // Without the agent each of them writes once more when it resumes: the test above could fail.
@@ -58,7 +60,8 @@ func TestOverlapWithoutTheAgent(t *testing.T) {
 	if overlaps != paused {
 		t.Errorf("%d of %d holders wrote after their successors, wanted all", overlaps, paused)
 	}
-	t.Logf("%d of %d holders that were paused past their lease wrote after their successors, without the agent", overlaps, paused)
+	t.Logf("%d of %d holders that were paused past their lease wrote after their successors, without the agent",
+		overlaps, paused)
 }
 
 // run pauses holders, at all resources at once, and returns how many of those wrote after their successors.

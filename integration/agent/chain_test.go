@@ -48,8 +48,8 @@ func (c *chain) run(t *testing.T) {
 	}
 }
 
-// trial pauses a holder at a random moment until its successor has written, resumes it, and waits for its end. It returns
-// false if one of them has lost its lease by itself, as happens where the machine is slow.
+// trial pauses a holder at a random moment until its successor has written, resumes it, and waits for its end. It
+// returns false if one of them has lost its lease by itself, as happens where the machine is slow.
 func (c *chain) trial(t *testing.T, number int, present, next *holder) bool {
 	t.Helper()
 	succeeded := false

@@ -33,8 +33,10 @@ func (c *chain) launch(t *testing.T, number int) *holder {
 		t.Fatal(err)
 	}
 	h := &holder{begun: make(chan struct{}), ended: make(chan struct{})}
-	args := []string{"-c", underLock, stand.Binary(t), c.resource, "--server", c.url, "--ttl", ttl.String(), "--on-lost", "kill"}
-	h.lock = exec.Command("/bin/sh", append(append(args, c.flags...), "--", os.Args[0], c.file, strconv.Itoa(number))...)
+	args := []string{"-c", underLock, stand.Binary(t), c.resource, "--server", c.url, "--ttl", ttl.String(),
+		"--on-lost", "kill"}
+	h.lock = exec.Command("/bin/sh", append(append(args, c.flags...), "--", os.Args[0], c.file,
+		strconv.Itoa(number))...)
 	h.lock.Env, h.lock.Stdout = environ("writer"), write
 	if err := h.lock.Start(); err != nil {
 		t.Fatal(err)
@@ -78,7 +80,8 @@ func pause(t *testing.T, processes []process) bool {
 	t.Helper()
 	for _, p := range processes {
 		p.signal(t, unix.SIGSTOP)
-		stand.Eventually(t, "the process is stopped or has ended", func() bool { return p.state() == "T" || p.hasEnded() })
+		stand.Eventually(t, "the process is stopped or has ended",
+			func() bool { return p.state() == "T" || p.hasEnded() })
 		if p.hasEnded() {
 			return false
 		}

@@ -11,10 +11,13 @@
 //   - a downgrade is an end and a grant in one commit, with nothing between, of the same request;
 //   - tokens grow by one while the resource is remembered, and never go back;
 //   - no lease expires before its time, counted anew by each owner of the shard;
-//   - nothing is granted while a lost lease holds the resource back; only such a lease is confirmed; a delay is not over
-//     before its time, counted anew by each owner of the shard, and its lease is taken back by its owner only;
-//   - no request is granted again while the owner has to remember that its lease ended;
-//   - a page equals the state of its resources; the floor never falls and covers what a page forgets.
+//   - nothing is granted while a lost lease holds the resource back; only such a lease is confirmed; a delay is not
+//
+// over
+//
+//	  before its time, counted anew by each owner of the shard, and its lease is taken back by its owner only;
+//	- no request is granted again while the owner has to remember that its lease ended;
+//	- a page equals the state of its resources; the floor never falls and covers what a page forgets.
 //
 // It does not know what clients were told. That is the business of integration/linear and of the suites.
 package audit

@@ -34,8 +34,8 @@ func (l *loss) restart(at int64) {
 // holdsBack reports whether the resource is held back if the lease is lost.
 func holdsBack(g *journal.Grant) bool { return g.GetDelayMs() > 0 || g.GetConfirm() }
 
-// lose notes that a lease that was lost holds the resource back. It was not lost before due; 0: that is not known, as of a
-// break, which may have been decided some time before its commit.
+// lose notes that a lease that was lost holds the resource back. It was not lost before due; 0: that is not known, as
+// of a break, which may have been decided some time before its commit.
 func (r *resource) lose(m *journal.Change, due int64) {
 	g, how := m.GetGrant(), m.GetKind()
 	if !holdsBack(g) || how != messages.Event_EXPIRED && how != messages.Event_BROKEN {
@@ -81,7 +81,8 @@ func (r *resource) confirms(l *loss, m *journal.Change, c *journal.Commit, wrong
 	case m.GetReason() == DelayOver && g.GetDelayMs() == 0:
 		wrong("the delay of token %d is over, which has none", g.GetToken())
 	case m.GetReason() == DelayOver && l.due != 0 && c.GetAtMs() < l.due-wallSlack:
-		wrong("the delay of token %d is over at %d, %d ms before its time", g.GetToken(), c.GetAtMs(), l.due-c.GetAtMs())
+		wrong("the delay of token %d is over at %d, %d ms before its time", g.GetToken(), c.GetAtMs(),
+			l.due-c.GetAtMs())
 	case m.GetReason() == TakenBack && g.GetConfirm():
 		wrong("token %d is taken back, though its loss had to be confirmed", g.GetToken())
 	case m.GetReason() == TakenBack && !r.grants(c, m):
@@ -94,7 +95,8 @@ func (r *resource) confirms(l *loss, m *journal.Change, c *journal.Commit, wrong
 func (r *resource) grants(c *journal.Commit, m *journal.Change) bool {
 	behind := c.GetChanges()[slices.Index(c.GetChanges(), m)+1:]
 	at := slices.IndexFunc(behind, func(next *journal.Change) bool {
-		return next.Name() == m.Name() && (next.GetKind() == messages.Event_ACQUIRED || next.GetReserved() > m.GetGrant().GetToken())
+		return next.Name() == m.Name() && (next.GetKind() == messages.Event_ACQUIRED ||
+			next.GetReserved() > m.GetGrant().GetToken())
 	})
 	return at >= 0 && (behind[at].GetReserved() > 0 || behind[at].GetGrant().GetOwner() == m.GetGrant().GetOwner())
 }

@@ -90,7 +90,8 @@ var losing = []struct {
 	{
 		"nothing is granted beside a lost lease",
 		readers().broken(reader("a", 1, 1, 0)).acquired(reader("c", 3, 1, 0)),
-		newBook().acquired(delayed(reader("a", 1, 1, 0)), reader("b", 2, 1, 1)).broken(delayed(reader("a", 1, 1, 0))).acquired(reader("c", 3, 1, 0)),
+		newBook().acquired(delayed(reader("a", 1, 1, 0)),
+			reader("b", 2, 1, 1)).broken(delayed(reader("a", 1, 1, 0))).acquired(reader("c", 3, 1, 0)),
 		"token 3 is granted to c while the lost token 1 of a holds the resource back",
 	},
 	{
@@ -101,8 +102,10 @@ var losing = []struct {
 	},
 	{
 		"a loss is confirmed by its own token",
-		newBook().acquired(delayed(reader("a", 1, 1, 0)), reader("b", 2, 1, 1)).broken(delayed(reader("a", 1, 1, 0))).over(delayed(reader("a", 1, 1, 0)), "agent"),
-		newBook().acquired(delayed(reader("a", 1, 1, 0)), reader("b", 2, 1, 1)).broken(delayed(reader("a", 1, 1, 0))).over(reader("b", 2, 1, 1), "agent"),
+		newBook().acquired(delayed(reader("a", 1, 1, 0)),
+			reader("b", 2, 1, 1)).broken(delayed(reader("a", 1, 1, 0))).over(delayed(reader("a", 1, 1, 0)), "agent"),
+		newBook().acquired(delayed(reader("a", 1, 1, 0)),
+			reader("b", 2, 1, 1)).broken(delayed(reader("a", 1, 1, 0))).over(reader("b", 2, 1, 1), "agent"),
 		"CONFIRMED of token 2, which is not lost",
 	},
 	{
@@ -137,8 +140,10 @@ var losing = []struct {
 	},
 	{
 		"a lost lease is taken back for an ephemeral one, whose token is reserved",
-		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, &journal.Change{Resource: "r", Reserved: 9}),
-		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, &journal.Change{Resource: "s", Reserved: 9}),
+		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack,
+			&journal.Change{Resource: "r", Reserved: 9}),
+		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack,
+			&journal.Change{Resource: "s", Reserved: 9}),
 		"token 1 is taken back, and nothing is granted to a",
 	},
 	{
@@ -156,7 +161,8 @@ var losing = []struct {
 	{
 		"a page has what is held back",
 		lostLease(delayed(lease("a", 1))).page(0, lostAlone(delayed(lease("a", 1)), messages.Event_BROKEN)),
-		lostLease(delayed(lease("a", 1))).page(0, &journal.Entry{State: messages.Event_BROKEN, Grant: delayed(lease("a", 1))}),
+		lostLease(delayed(lease("a", 1))).page(0, &journal.Entry{State: messages.Event_BROKEN,
+			Grant: delayed(lease("a", 1))}),
 		"and 0 held, 1 lost",
 	},
 	{
@@ -167,8 +173,10 @@ var losing = []struct {
 	},
 	{
 		"a page has no hold that is over",
-		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), "agent").page(0, &journal.Entry{State: messages.Event_CONFIRMED, Grant: delayed(lease("a", 1))}),
-		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), "agent").page(0, lostAlone(delayed(lease("a", 1)), messages.Event_CONFIRMED)),
+		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), "agent").page(0,
+			&journal.Entry{State: messages.Event_CONFIRMED, Grant: delayed(lease("a", 1))}),
+		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), "agent").page(0,
+			lostAlone(delayed(lease("a", 1)), messages.Event_CONFIRMED)),
 		"and 0 held, 0 lost",
 	},
 	{

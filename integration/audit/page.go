@@ -52,8 +52,12 @@ func (r *resource) same(e *journal.Entry) bool {
 	g := e.GetGrant()
 	if len(r.held)+len(r.lost) > 0 {
 		return e.GetOwnerDigest() == 0 && e.GetReserved() == r.reserved && e.GetState() == r.state &&
-			proto.Equal(g, r.last) && slices.EqualFunc(holdings(e), r.held, func(a, b *holding) bool { return proto.Equal(a.Grant, b.Grant) }) &&
-			slices.EqualFunc(losses(e), r.lost, func(a, b *loss) bool { return proto.Equal(a.Grant, b.Grant) && a.how == b.how })
+			proto.Equal(g, r.last) && slices.EqualFunc(holdings(e), r.held,
+			func(a, b *holding) bool { return proto.Equal(a.Grant, b.Grant) }) &&
+			slices.EqualFunc(losses(e), r.lost, func(a,
+				b *loss) bool {
+				return proto.Equal(a.Grant, b.Grant) && a.how == b.how
+			})
 	}
 	owner := requestOf(g) == requestOf(r.last) && isLike(g, r.last)
 	if e.GetOwnerDigest() != 0 {

@@ -58,8 +58,8 @@ type holding struct {
 	due int64
 }
 
-// due is when a lease that runs from then can expire at the earliest. One of a session ends with it, at a time that is not
-// recorded.
+// due is when a lease that runs from then can expire at the earliest. One of a session ends with it, at a time that is
+// not recorded.
 func due(g *journal.Grant, from int64) int64 {
 	if len(g.GetSession()) > 0 {
 		return 0
@@ -183,7 +183,8 @@ func (r *resource) again(g *journal.Grant, c *journal.Commit, whole bool, wrong 
 	}
 	for _, h := range r.held {
 		if requestOf(h.Grant) == id {
-			wrong("the request holds token %d, and is granted token %d, to %s, id %q", h.GetToken(), g.GetToken(), id.owner, id.id)
+			wrong("the request holds token %d, and is granted token %d, to %s, id %q", h.GetToken(), g.GetToken(),
+				id.owner, id.id)
 			return
 		}
 	}
@@ -223,7 +224,8 @@ func (r *resource) follow(m *journal.Change, c *journal.Commit, wrong func(strin
 	if state == messages.Event_EXTENDED || state == messages.Event_UPDATED {
 		state = messages.Event_ACQUIRED
 		place = max(place, 0)
-		r.held = slices.Insert(r.held, min(place, len(r.held)), &holding{Grant: g, due: due}) // when it was extended is not recorded
+		// when it was extended is not recorded
+		r.held = slices.Insert(r.held, min(place, len(r.held)), &holding{Grant: g, due: due})
 	} else {
 		r.remember(g, c)
 		r.end(m, wrong)
@@ -247,9 +249,11 @@ func (r *resource) changes(m *journal.Change, place int, c *journal.Commit, wron
 		wrong("%s of token %d of %s where token %d of %s is held", m.GetKind(),
 			g.GetToken(), g.GetOwner(), h.GetToken(), h.GetOwner())
 	case !isLike(g, h.Grant):
-		wrong("%s of token %d with %s, which was granted with %s", m.GetKind(), g.GetToken(), sharing(g), sharing(h.Grant))
+		wrong("%s of token %d with %s, which was granted with %s", m.GetKind(), g.GetToken(), sharing(g),
+			sharing(h.Grant))
 	case m.GetKind() != messages.Event_EXTENDED && !bytes.Equal(g.GetSession(), h.GetSession()):
-		wrong("%s of token %d in session %x, whose lease is in %x", m.GetKind(), g.GetToken(), g.GetSession(), h.GetSession())
+		wrong("%s of token %d in session %x, whose lease is in %x", m.GetKind(), g.GetToken(), g.GetSession(),
+			h.GetSession())
 	case !isInOrder(m.GetKind(), g, h.Grant):
 		wrong("%s of token %d with %s, where the lease has %s", m.GetKind(), g.GetToken(), orders(g), orders(h.Grant))
 	case m.GetKind() == messages.Event_EXPIRED && h.due != 0 && c.GetAtMs() < h.due-wallSlack:

@@ -201,7 +201,8 @@ func (s *Shard) written(last journal.Tail, c *journal.Commit) {
 		s.openers[by.GetIncarnation()], s.writer = true, by
 	case s.partial && s.writer == nil:
 		s.writer = by
-	case c.GetEpoch() != last.Epoch || by.GetNode() != s.writer.GetNode() || by.GetIncarnation() != s.writer.GetIncarnation():
+	case c.GetEpoch() != last.Epoch || by.GetNode() != s.writer.GetNode() ||
+		by.GetIncarnation() != s.writer.GetIncarnation():
 		s.wrong("", "written by %v in epoch %d of %v", by, last.Epoch, s.writer)
 	}
 }

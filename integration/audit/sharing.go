@@ -40,7 +40,8 @@ func fence(g *journal.Grant) uint64 {
 }
 
 func sharing(g *journal.Grant) string {
-	return fmt.Sprintf("limit %d, slots %d, phase %d, former token %d", g.GetLimit(), g.GetSlots(), g.GetPhase(), g.GetFormer())
+	return fmt.Sprintf("limit %d, slots %d, phase %d, former token %d", g.GetLimit(), g.GetSlots(), g.GetPhase(),
+		g.GetFormer())
 }
 
 // isLike reports whether two grants are shared in the same way.
@@ -155,7 +156,8 @@ func (r *resource) continues(g *journal.Grant, wrong func(string, ...any)) {
 		wrong("token %d was downgraded with %s, and goes on as token %d with %s",
 			before.GetToken(), sharing(before), g.GetToken(), sharing(g))
 	case !isInOrder(messages.Event_EXTENDED, g, before):
-		wrong("token %d was downgraded with %s, and goes on as token %d with %s", before.GetToken(), orders(before), g.GetToken(), orders(g))
+		wrong("token %d was downgraded with %s, and goes on as token %d with %s", before.GetToken(), orders(before),
+			g.GetToken(), orders(g))
 	}
 }
 

@@ -77,7 +77,8 @@ func prolonged(g *journal.Grant) *journal.Grant {
 }
 
 // long is a lease that lasts longer than the others.
-var long = &journal.Grant{Resource: "r", Owner: "a", Token: 1, TtlMs: 300_000, AcquiredAtMs: 200_000, Limit: 2, Slots: []uint32{0}, Phase: 1}
+var long = &journal.Grant{Resource: "r", Owner: "a", Token: 1, TtlMs: 300_000, AcquiredAtMs: 200_000, Limit: 2,
+	Slots: []uint32{0}, Phase: 1}
 
 func readers() *book { return newBook().acquired(reader("a", 1, 1, 0), reader("b", 2, 1, 1)) }
 
@@ -113,7 +114,8 @@ var sharing = []struct {
 	},
 	{
 		"permits that were given back are free",
-		newBook().acquired(shared("a", 1, 1, 2, 0), shared("b", 2, 1, 2, 1)).released(shared("a", 1, 1, 2, 0)).acquired(shared("c", 3, 1, 2, 0)),
+		newBook().acquired(shared("a", 1, 1, 2, 0),
+			shared("b", 2, 1, 2, 1)).released(shared("a", 1, 1, 2, 0)).acquired(shared("c", 3, 1, 2, 0)),
 		newBook().acquired(shared("a", 1, 1, 2, 0), shared("b", 2, 1, 2, 1)).acquired(shared("c", 3, 1, 2, 2)),
 		"3 permits, where limits are 2 and 2",
 	},
@@ -209,14 +211,17 @@ var sharing = []struct {
 	},
 	{
 		"nothing is granted between",
-		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1), former(reader("a", 2, 2, 0), 1)).acquired(reader("b", 3, 2, 1)),
-		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1), former(reader("a", 3, 3, 0), 1), &journal.Change{Kind: acquired, Grant: reader("b", 2, 2, 0)}),
+		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1),
+			former(reader("a", 2, 2, 0), 1)).acquired(reader("b", 3, 2, 1)),
+		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1), former(reader("a", 3, 3, 0), 1),
+			&journal.Change{Kind: acquired, Grant: reader("b", 2, 2, 0)}),
 		"token 2 of b, formerly 0, is granted where token 1 of a was downgraded",
 	},
 	{
 		"nothing else happens between",
 		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1), former(reader("a", 2, 2, 0), 1)),
-		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1), former(reader("a", 2, 2, 0), 1), &journal.Change{Resource: "r", Reserved: 9}),
+		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1), former(reader("a", 2, 2, 0), 1),
+			&journal.Change{Resource: "r", Reserved: 9}),
 		"token 1 is downgraded, and KIND_UNSPECIFIED comes behind it",
 	},
 	{
@@ -233,26 +238,34 @@ var sharing = []struct {
 	},
 	{
 		"a limit never falls",
-		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0), former(shared("a", 2, 2, 4, 0), 1)),
-		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0), former(shared("a", 2, 2, 2, 0), 1)),
+		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0),
+			former(shared("a", 2, 2, 4, 0), 1)),
+		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0),
+			former(shared("a", 2, 2, 2, 0), 1)),
 		"token 1 was downgraded with limit 3",
 	},
 	{
 		"a downgrade keeps the numbers",
-		newBook().acquired(lease("a", 1)).ordered(extended, 2, 0).downgraded(numbered(lease("a", 1), 2), numbered(former(reader("a", 2, 2, 0), 1), 3)),
-		newBook().acquired(lease("a", 1)).ordered(extended, 2, 0).downgraded(numbered(lease("a", 1), 2), former(reader("a", 2, 2, 0), 1)),
+		newBook().acquired(lease("a", 1)).ordered(extended, 2, 0).downgraded(numbered(lease("a", 1), 2),
+			numbered(former(reader("a", 2, 2, 0), 1), 3)),
+		newBook().acquired(lease("a", 1)).ordered(extended, 2, 0).downgraded(numbered(lease("a", 1), 2),
+			former(reader("a", 2, 2, 0), 1)),
 		"token 1 was downgraded with extends up to 2, sets up to 0, and goes on as token 2 with extends up to 0",
 	},
 	{
 		"a downgrade keeps its slots",
-		newBook().acquired(shared("b", 1, 1, 3, 0), shared("a", 2, 1, 3, 1)).released(shared("b", 1, 1, 3, 0)).downgraded(shared("a", 2, 1, 3, 1), former(shared("a", 3, 3, 4, 1), 2)),
-		newBook().acquired(shared("b", 1, 1, 3, 0), shared("a", 2, 1, 3, 1)).released(shared("b", 1, 1, 3, 0)).downgraded(shared("a", 2, 1, 3, 1), former(shared("a", 3, 3, 4, 0), 2)),
+		newBook().acquired(shared("b", 1, 1, 3, 0), shared("a", 2, 1, 3, 1)).released(
+			shared("b", 1, 1, 3, 0)).downgraded(shared("a", 2, 1, 3, 1), former(shared("a", 3, 3, 4, 1), 2)),
+		newBook().acquired(shared("b", 1, 1, 3, 0), shared("a", 2, 1, 3, 1)).released(
+			shared("b", 1, 1, 3, 0)).downgraded(shared("a", 2, 1, 3, 1), former(shared("a", 3, 3, 4, 0), 2)),
 		"and goes on as token 3 with",
 	},
 	{
 		"a downgrade begins a phase",
-		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0), former(shared("a", 2, 2, 4, 0), 1)),
-		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0), former(shared("a", 2, 1, 4, 0), 1)),
+		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0),
+			former(shared("a", 2, 2, 4, 0), 1)),
+		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0),
+			former(shared("a", 2, 1, 4, 0), 1)),
 		"and goes on as token 2 with",
 	},
 	{
@@ -263,8 +276,10 @@ var sharing = []struct {
 	},
 	{
 		"only a lease that is held alone is downgraded",
-		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0), former(shared("a", 2, 2, 4, 0), 1)),
-		newBook().acquired(shared("a", 1, 1, 3, 0), shared("b", 2, 1, 3, 1)).downgraded(shared("a", 1, 1, 3, 0), former(shared("a", 3, 3, 4, 0), 1)),
+		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0),
+			former(shared("a", 2, 2, 4, 0), 1)),
+		newBook().acquired(shared("a", 1, 1, 3, 0), shared("b", 2, 1, 3, 1)).downgraded(shared("a", 1, 1, 3, 0),
+			former(shared("a", 3, 3, 4, 0), 1)),
 		"token 1 is downgraded while token 2 is held",
 	},
 	{
@@ -281,8 +296,10 @@ var sharing = []struct {
 	},
 	{
 		"a request is not granted again when what it was downgraded to has ended",
-		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1), former(reader("a", 2, 2, 0), 1)).released(former(reader("a", 2, 2, 0), 1)).acquired(lease("b", 3)),
-		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1), former(reader("a", 2, 2, 0), 1)).released(former(reader("a", 2, 2, 0), 1)).acquired(lease("a", 3)),
+		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1),
+			former(reader("a", 2, 2, 0), 1)).released(former(reader("a", 2, 2, 0), 1)).acquired(lease("b", 3)),
+		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1),
+			former(reader("a", 2, 2, 0), 1)).released(former(reader("a", 2, 2, 0), 1)).acquired(lease("a", 3)),
 		"was granted before, and its lease had ended",
 	},
 	{
@@ -317,8 +334,10 @@ var sharing = []struct {
 	},
 	{
 		"a page has the oldest first",
-		readers().acquired(reader("c", 3, 1, 2)).page(0, together(reader("c", 3, 1, 2), reader("a", 1, 1, 0), reader("b", 2, 1, 1))),
-		readers().acquired(reader("c", 3, 1, 2)).page(0, together(reader("c", 3, 1, 2), reader("b", 2, 1, 1), reader("a", 1, 1, 0))),
+		readers().acquired(reader("c", 3, 1, 2)).page(0,
+			together(reader("c", 3, 1, 2), reader("a", 1, 1, 0), reader("b", 2, 1, 1))),
+		readers().acquired(reader("c", 3, 1, 2)).page(0,
+			together(reader("c", 3, 1, 2), reader("b", 2, 1, 1), reader("a", 1, 1, 0))),
 		"and 3 held",
 	},
 	{
@@ -329,7 +348,9 @@ var sharing = []struct {
 	},
 	{
 		"a page does not shrink the last lease while others are held",
-		readers().released(reader("b", 2, 1, 1)).page(0, &journal.Entry{State: released, Grant: reader("b", 2, 1, 1), Others: together(nil, reader("a", 1, 1, 0)).GetOthers()}),
+		readers().released(reader("b", 2, 1, 1)).page(0,
+			&journal.Entry{State: released, Grant: reader("b", 2, 1, 1),
+				Others: together(nil, reader("a", 1, 1, 0)).GetOthers()}),
 		readers().released(reader("b", 2, 1, 1)).page(0, &journal.Entry{
 			State: released, Grant: &journal.Grant{Resource: "r", Token: 2}, OwnerDigest: max(journal.Hash("b"), 1),
 			Others: together(nil, reader("a", 1, 1, 0)).GetOthers(),
@@ -381,9 +402,15 @@ func TestSharingBehindAGap(t *testing.T) {
 		held    int
 	}{
 		{"a slot that may be free", gap(readers()).acquired(reader("c", 3, 1, 1)), "", 3},
-		{"a page", gap(readers()).put(new(journal.Commit)).page(0, &journal.Entry{State: released, Grant: reader("b", 2, 1, 1), Others: together(nil, reader("a", 1, 1, 0)).GetOthers()}), "", 1},
-		{"a page, and a writer", gap(readers()).put(new(journal.Commit)).page(0, &journal.Entry{State: released, Grant: reader("b", 2, 1, 1), Others: together(nil, reader("a", 1, 1, 0)).GetOthers()}).acquired(lease("c", 3)), "is granted to c while token 1 of a is held", 1},
-		{"a writer, and a reader", gap(readers()).acquired(lease("c", 3), reader("d", 4, 4, 0)), "is granted to d while token 3 of c is held", 1},
+		{"a page", gap(readers()).put(new(journal.Commit)).page(0,
+			&journal.Entry{State: released, Grant: reader("b", 2, 1, 1),
+				Others: together(nil, reader("a", 1, 1, 0)).GetOthers()}), "", 1},
+		{"a page, and a writer", gap(readers()).put(new(journal.Commit)).page(0,
+			&journal.Entry{State: released, Grant: reader("b", 2, 1, 1),
+				Others: together(nil, reader("a", 1, 1, 0)).GetOthers()}).acquired(lease("c", 3)),
+			"is granted to c while token 1 of a is held", 1},
+		{"a writer, and a reader", gap(readers()).acquired(lease("c", 3), reader("d", 4, 4, 0)),
+			"is granted to d while token 3 of c is held", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := audit.NewPartial(0)

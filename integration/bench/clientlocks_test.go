@@ -44,7 +44,8 @@ func holdLocks(b *testing.B, n int, opts ...holdfast.Option) {
 	}
 	for b.Loop() {
 		m := stand.StartAlone(b)
-		c, err := holdfast.New(stand.Dial(b, m.URL), append(opts, holdfast.Timeout(5*time.Minute), holdfast.Defaults(holdfast.TTL(ttl)))...)
+		c, err := holdfast.New(stand.Dial(b, m.URL),
+			append(opts, holdfast.Timeout(5*time.Minute), holdfast.Defaults(holdfast.TTL(ttl)))...)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -154,13 +154,15 @@ func (f *failover) trial(n *stand.Member, end func(*stand.Member)) {
 	f.gone.add(gone.ms())
 	f.back.add(back.ms())
 	f.rate.add(float64(len(calls)) / settled.Sub(before).Seconds())
-	f.Logf("%s with shards %v goes, in %v (load %s): before %.0f ms; %s; back after %v: %s", n.Name, had, went.Round(time.Millisecond), systemLoad(),
+	f.Logf("%s with shards %v goes, in %v (load %s): before %.0f ms; %s; back after %v: %s", n.Name, had,
+		went.Round(time.Millisecond), systemLoad(),
 		quiet.ms(), describe(gone, going), settled.Sub(returns).Round(time.Millisecond), describe(back, returns))
 }
 
 // describe says where a call went.
 func describe(c call, since time.Time) string {
-	return fmt.Sprintf("longest %.0f ms, %s in shard %d, begun at %+d ms through %s, ended through %s after %d reconnects",
+	return fmt.Sprintf(
+		"longest %.0f ms, %s in shard %d, begun at %+d ms through %s, ended through %s after %d reconnects",
 		c.ms(), c.op, c.shard(failoverShards), c.start.Sub(since).Milliseconds(), c.at, c.afterwards, c.reconnects)
 }
 

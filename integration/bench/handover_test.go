@@ -36,7 +36,8 @@ func BenchmarkHandOver(b *testing.B) {
 		nc, owner := ncs[w%connections], fmt.Sprint(w)
 		group.Go(func() {
 			for ctx.Err() == nil && left.Add(-1) >= 0 {
-				reply, err := exchange(ctx, nc, messages.OpAcquire, "hot", &messages.AcquireRequest{Owner: owner, TtlMs: 60_000, WaitMs: 60_000})
+				reply, err := exchange(ctx, nc, messages.OpAcquire, "hot",
+					&messages.AcquireRequest{Owner: owner, TtlMs: 60_000, WaitMs: 60_000})
 				if err == nil && reply.GetStatus() != messages.Status_GRANTED {
 					err = fmt.Errorf("acquire: %v", reply)
 				}
@@ -47,7 +48,8 @@ func BenchmarkHandOver(b *testing.B) {
 					}
 				}
 				if err == nil {
-					err = ask(ctx, nc, messages.OpRelease, "hot", &messages.ReleaseRequest{Owner: owner}, messages.Status_RELEASED)
+					err = ask(ctx, nc, messages.OpRelease, "hot", &messages.ReleaseRequest{Owner: owner},
+						messages.Status_RELEASED)
 				}
 				if err != nil && ctx.Err() == nil {
 					errs <- err

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// BenchmarkLeaderKilled kills the process of a leader and reports how long it takes until the next candidate leads: with
-// the session's option for clients that are not connected, and without it, by the TTL of the lease alone. Run it with
-// -benchtime=5x.
+// BenchmarkLeaderKilled kills the process of a leader and reports how long it takes until the next candidate leads:
+// with the session's option for clients that are not connected, and without it, by the TTL of the lease alone. Run it
+// with -benchtime=5x.
 func BenchmarkLeaderKilled(b *testing.B) {
 	for name, args := range map[string][]string{"disconnect=5s": {"--disconnect", "5s"}, "ttl=15s": {"--ttl", "15s"}} {
 		b.Run(name, func(b *testing.B) {
@@ -33,7 +33,8 @@ func BenchmarkLeaderKilled(b *testing.B) {
 // succession returns the time from the kill of the leader to the term of the next.
 func succession(b *testing.B, url string, c *holdfast.Client, args []string) time.Duration {
 	b.Helper()
-	leader := exec.Command(stand.Binary(b), append(append([]string{"elect", "scheduler", "--server", url}, args...), "-c", "echo leads; exec sleep 600")...)
+	leader := exec.Command(stand.Binary(b), append(append([]string{"elect", "scheduler", "--server", url}, args...),
+		"-c", "echo leads; exec sleep 600")...)
 	out, err := leader.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)

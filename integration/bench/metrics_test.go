@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// BenchmarkMetrics compares the pairs of 64 clients on a node with metrics, which is scraped once a second, with those on a
-// node without, in turns. Run it with -benchtime=15x: an iteration is a round of each.
+// BenchmarkMetrics compares the pairs of 64 clients on a node with metrics, which is scraped once a second, with those
+// on a node without, in turns. Run it with -benchtime=15x: an iteration is a round of each.
 func BenchmarkMetrics(b *testing.B) {
 	const clients = 64
 	m := metrics.New("bench")
@@ -46,7 +46,9 @@ func BenchmarkMetrics(b *testing.B) {
 
 func pairsOver(b *testing.B, clients int, ncs []*nats.Conn) float64 {
 	b.Helper()
-	return pairs(b, clients, func(client int) locker { return &serviceLock{nc: ncs[client%connections], owner: fmt.Sprint(client)} })
+	return pairs(b, clients, func(client int) locker {
+		return &serviceLock{nc: ncs[client%connections], owner: fmt.Sprint(client)}
+	})
 }
 
 // scrape gathers the metrics once a second until ctx ends.

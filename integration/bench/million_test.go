@@ -19,8 +19,8 @@ const held = 1_000_000
 // settleFor is how long a server gets to rest after the load.
 const settleFor = 20 * time.Second
 
-// BenchmarkMillion holds a million resources and reports what that costs: memory, processor time of the idle node, and the time to open them all again after SIGKILL. Run it with
-// -benchtime=1x; it takes some minutes.
+// BenchmarkMillion holds a million resources and reports what that costs: memory, processor time of the idle node, and
+// the time to open them all again after SIGKILL. Run it with -benchtime=1x; it takes some minutes.
 func BenchmarkMillion(b *testing.B) {
 	for b.Loop() {
 		m := stand.StartAlone(b)
@@ -62,7 +62,8 @@ func fill(b *testing.B, url string) {
 	}
 	err := inParallel(clients, held, func(i int) error {
 		return ask(b.Context(), ncs[i%connections], messages.OpAcquire, name(i),
-			&messages.AcquireRequest{Owner: fmt.Sprint("client-", i%clients), TtlMs: 86_400_000}, messages.Status_GRANTED)
+			&messages.AcquireRequest{Owner: fmt.Sprint("client-", i%clients), TtlMs: 86_400_000},
+			messages.Status_GRANTED)
 	})
 	if err != nil {
 		b.Fatal(err)

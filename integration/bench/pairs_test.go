@@ -37,7 +37,9 @@ func BenchmarkGroupCommit(b *testing.B) {
 			kv := newKVLocks(b, ncs)
 			var ours, theirs series
 			for b.Loop() {
-				ours.add(pairs(b, clients, func(client int) locker { return &serviceLock{nc: ncs[client%connections], owner: fmt.Sprint(client)} }))
+				ours.add(pairs(b, clients, func(client int) locker {
+					return &serviceLock{nc: ncs[client%connections], owner: fmt.Sprint(client)}
+				}))
 				theirs.add(pairs(b, clients, kv.client))
 			}
 			b.ReportMetric(ours.median(), "pairs/s")
@@ -125,7 +127,8 @@ func newKVLocks(b *testing.B, ncs []*nats.Conn) *kvLocks {
 		if err != nil {
 			b.Fatal(err)
 		}
-		kv, err := js.CreateOrUpdateKeyValue(b.Context(), natsjs.KeyValueConfig{Bucket: "baseline", Storage: natsjs.FileStorage})
+		kv, err := js.CreateOrUpdateKeyValue(b.Context(),
+			natsjs.KeyValueConfig{Bucket: "baseline", Storage: natsjs.FileStorage})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -159,7 +162,8 @@ func (l *kvLock) set(ctx context.Context, resource int, value []byte) error {
 func name(resource int) string { return fmt.Sprint("orders.", resource) }
 
 // ask sends a request and checks the status of its answer.
-func ask(ctx context.Context, nc *nats.Conn, op messages.Operation, key string, request proto.Message, want messages.Status) error {
+func ask(ctx context.Context, nc *nats.Conn, op messages.Operation, key string, request proto.Message,
+	want messages.Status) error {
 	reply, err := exchange(ctx, nc, op, key, request)
 	if err == nil && reply.GetStatus() != want {
 		err = errors.New(reply.String())
@@ -168,7 +172,8 @@ func ask(ctx context.Context, nc *nats.Conn, op messages.Operation, key string, 
 }
 
 // exchange sends a request on the front endpoint and returns its answer.
-func exchange(ctx context.Context, nc *nats.Conn, op messages.Operation, key string, request proto.Message) (*messages.Reply, error) {
+func exchange(ctx context.Context, nc *nats.Conn, op messages.Operation, key string,
+	request proto.Message) (*messages.Reply, error) {
 	data, err := messages.Encode(messages.Protobuf, request)
 	if err != nil {
 		return nil, err

@@ -80,8 +80,9 @@ func benchmarkManyHolders(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// benchmarkReadersAndWriter hands one resource from 64 readers to a writer, and from it to 64 other readers. It measures
-// from the release of the last reader to the writer's grant, and from the writer's release to the grant of all readers.
+// benchmarkReadersAndWriter hands one resource from 64 readers to a writer, and from it to 64 other readers. It
+// measures from the release of the last reader to the writer's grant, and from the writer's release to the grant of all
+// readers.
 func benchmarkReadersAndWriter(b *testing.B) {
 	s := stand.Start(b, stand.Config{})
 	ncs := connect(s)
@@ -126,7 +127,8 @@ type hotLock struct {
 
 func (l *hotLock) lock(ctx context.Context, _ int) error {
 	return ask(ctx, l.nc, messages.OpAcquire, l.key,
-		&messages.AcquireRequest{Owner: l.owner, TtlMs: 60_000, WaitMs: 60_000, Limit: l.limit}, messages.Status_GRANTED)
+		&messages.AcquireRequest{Owner: l.owner, TtlMs: 60_000, WaitMs: 60_000, Limit: l.limit},
+		messages.Status_GRANTED)
 }
 
 func (l *hotLock) unlock(ctx context.Context, _ int) error {

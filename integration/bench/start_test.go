@@ -12,8 +12,8 @@ import (
 const (
 	// startShards is the number of shards that a cluster has without --shards.
 	startShards = 16
-	// watchStart is how long shards may move after the last node of a start is ready: the leadership of a bucket follows
-	// the shard ten seconds after it was opened.
+	// watchStart is how long shards may move after the last node of a start is ready: the leadership of a bucket
+	// follows the shard ten seconds after it was opened.
 	watchStart = 15 * time.Second
 )
 
@@ -62,6 +62,7 @@ func startTogether(b *testing.B, m *stand.Members) (moves int) {
 		opened += strings.Count(member.Written(), `msg="shard open"`)
 		handed += strings.Count(member.Written(), `msg="handing over the shard"`)
 	}
-	b.Logf("%d shards were opened %d times and handed over %d times, %d calls failed (load %s)", startShards, opened, handed, failed, systemLoad())
+	b.Logf("%d shards were opened %d times and handed over %d times, %d calls failed (load %s)", startShards, opened,
+		handed, failed, systemLoad())
 	return opened - startShards
 }

@@ -18,9 +18,11 @@ func TestAcquire(t *testing.T) {
 	c, other := newClient(t, url), newClient(t, url)
 
 	t.Run("Free", func(t *testing.T) {
-		l := mustAcquire(t, c, t.Name(), holdfast.TTL(7*time.Second), holdfast.Owner("ann"), holdfast.Metadata(map[string]string{"why": "test"}))
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(7*time.Second), holdfast.Owner("ann"),
+			holdfast.Metadata(map[string]string{"why": "test"}))
 		s := mustGet(t, other, t.Name())
-		if !s.Held || s.Owner != "ann" || s.Token != l.Token() || s.TTL != 7*time.Second || s.Ephemeral || s.Metadata["why"] != "test" {
+		if !s.Held || s.Owner != "ann" || s.Token != l.Token() || s.TTL != 7*time.Second || s.Ephemeral ||
+			s.Metadata["why"] != "test" {
 			t.Errorf("got %+v, want %v", s, l)
 		}
 		mustRelease(t, l)
@@ -50,7 +52,8 @@ func TestAcquire(t *testing.T) {
 		untilWaiting(t, c, t.Name(), 1)
 		cancel(why)
 		o := <-done
-		if o.lock != nil || !errors.Is(o.err, context.Canceled) || !errors.Is(o.err, why) || errors.Is(o.err, holdfast.ErrTimeout) {
+		if o.lock != nil || !errors.Is(o.err, context.Canceled) || !errors.Is(o.err, why) ||
+			errors.Is(o.err, holdfast.ErrTimeout) {
 			t.Errorf("got %v, %v, want Canceled and the cause", o.lock, o.err)
 		}
 		untilWaiting(t, c, t.Name(), 0)
@@ -94,7 +97,8 @@ func TestAcquire(t *testing.T) {
 func TestTryAcquire(t *testing.T) {
 	c, other := newClient(t, url), newClient(t, url)
 	resource := t.Name()
-	l, err := c.TryAcquire(testContext(t), resource, holdfast.Owner("ann"), holdfast.Metadata(map[string]string{"task": "7"}))
+	l, err := c.TryAcquire(testContext(t), resource, holdfast.Owner("ann"),
+		holdfast.Metadata(map[string]string{"task": "7"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +109,8 @@ func TestTryAcquire(t *testing.T) {
 			t.Fatalf("got %v, %v, want ErrHeld", got, err)
 		}
 		h := e.Holder
-		if h == nil || h.Owner != "ann" || h.Token != l.Token() || h.Metadata["task"] != "7" || h.Resource != resource ||
+		if h == nil || h.Owner != "ann" || h.Token != l.Token() || h.Metadata["task"] != "7" ||
+			h.Resource != resource ||
 			h.TTL != holdfast.DefaultTTL || h.Remaining <= 0 || h.Remaining > h.TTL || h.AcquiredAt.IsZero() {
 			t.Errorf("got %+v, want %v", h, l)
 		}
@@ -147,7 +152,8 @@ func TestInvalid(t *testing.T) {
 		{"NoOwner", "Owner", acquire(name, holdfast.Owner(""))},
 		{"LongOwner", "Owner", acquire(name, holdfast.Owner(strings.Repeat("x", 257)))},
 		{"NegativeWait", "MaxWait", acquire(name, holdfast.MaxWait(-1))},
-		{"LongMetadata", "Metadata", acquire(name, holdfast.Metadata(map[string]string{"k": strings.Repeat("x", 1024)}))},
+		{"LongMetadata", "Metadata", acquire(name,
+			holdfast.Metadata(map[string]string{"k": strings.Repeat("x", 1024)}))},
 		{"TryAcquire", "resource", func() error { _, err := c.TryAcquire(ctx, ""); return err }},
 		{"Do", "resource", func() error { return c.Do(ctx, "", noWork) }},
 		{"Get", "resource", func() error { _, err := c.Get(ctx, ""); return err }},
@@ -164,7 +170,8 @@ func TestInvalid(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			err := tc.call()
 			var e *holdfast.Error // its cause can be ErrInvalid too, and is not enough
-			if !errors.As(err, &e) || !errors.Is(e.Err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), tc.says) {
+			if !errors.As(err, &e) || !errors.Is(e.Err, holdfast.ErrInvalid) ||
+				!strings.Contains(err.Error(), tc.says) {
 				t.Fatalf("got %v, want an Error with ErrInvalid and %q", err, tc.says)
 			}
 			if strings.Count(err.Error(), "invalid") > 1 {
@@ -207,7 +214,8 @@ func TestOptions(t *testing.T) {
 	})
 
 	t.Run("Defaults", func(t *testing.T) {
-		c := newClient(t, url, holdfast.Defaults(holdfast.TTL(5*time.Second), holdfast.Owner("ann")), holdfast.Defaults(holdfast.Ephemeral()))
+		c := newClient(t, url, holdfast.Defaults(holdfast.TTL(5*time.Second), holdfast.Owner("ann")),
+			holdfast.Defaults(holdfast.Ephemeral()))
 		l := mustAcquire(t, c, t.Name(), holdfast.Owner("bob"))
 		if s := mustGet(t, c, t.Name()); s.TTL != 5*time.Second || s.Owner != "bob" || !s.Ephemeral {
 			t.Errorf("got %+v", s)

@@ -28,7 +28,8 @@ func named(tb testing.TB, names ...string) []string {
 	return all
 }
 
-func mustAcquireAll(tb testing.TB, c *holdfast.Client, resources []string, opts ...holdfast.AcquireOption) *holdfast.Locks {
+func mustAcquireAll(tb testing.TB, c *holdfast.Client, resources []string,
+	opts ...holdfast.AcquireOption) *holdfast.Locks {
 	tb.Helper()
 	s, err := c.AcquireAll(testContext(tb), resources, opts...)
 	if err != nil {
@@ -44,7 +45,8 @@ type outcomeOfAll struct {
 }
 
 // acquiringAll begins to acquire and returns where the outcome comes.
-func acquiringAll(ctx context.Context, c *holdfast.Client, resources []string, opts ...holdfast.AcquireOption) <-chan outcomeOfAll {
+func acquiringAll(ctx context.Context, c *holdfast.Client, resources []string,
+	opts ...holdfast.AcquireOption) <-chan outcomeOfAll {
 	done := make(chan outcomeOfAll, 1)
 	go func() {
 		s, err := c.AcquireAll(ctx, resources, opts...)
@@ -77,7 +79,8 @@ func TestAcquireAll(t *testing.T) {
 	for i, name := range want {
 		held := mustGet(t, other, name)
 		claim, ok := s.Claim(name)
-		if !held.Held || claims[i].Resource != name || claims[i].Token != held.Token || !ok || claim != claims[i] || s.All()[i].Claim() != claim {
+		if !held.Held || claims[i].Resource != name || claims[i].Token != held.Token || !ok || claim != claims[i] ||
+			s.All()[i].Claim() != claim {
 			t.Errorf("%s: the claims are %v and %v, the service says %+v", name, claims[i], claim, held)
 		}
 	}
@@ -91,7 +94,8 @@ func TestAcquireAll(t *testing.T) {
 	if len(claims) != 3 || carries || s.Context().Value(key{}) != "value" || s.Context().Err() != nil || !s.Valid() {
 		t.Errorf("got %v, valid %v, a token in the context: %v", s, s.Valid(), carries)
 	}
-	if first := s.Deadline(); slices.ContainsFunc(s.All(), func(l *holdfast.Lock) bool { return l.Deadline().Before(first) }) {
+	if first := s.Deadline(); slices.ContainsFunc(s.All(),
+		func(l *holdfast.Lock) bool { return l.Deadline().Before(first) }) {
 		t.Errorf("the first ends at %v, before that others", first)
 	}
 	if err := s.Extend(testContext(t), 2*time.Hour); err != nil {
@@ -169,17 +173,18 @@ func TestAcquireAllDoesNotDeadlock(t *testing.T) {
 				for i, n := range mine {
 					resources[i] = names[n]
 				}
-				err := clients[i%len(clients)].DoAll(testContext(t), resources, func(context.Context, *holdfast.Locks) error {
-					for _, n := range mine {
-						if holders[n].Add(1) != 1 {
-							t.Errorf("%s has two holders", names[n])
+				err := clients[i%len(clients)].DoAll(testContext(t), resources,
+					func(context.Context, *holdfast.Locks) error {
+						for _, n := range mine {
+							if holders[n].Add(1) != 1 {
+								t.Errorf("%s has two holders", names[n])
+							}
 						}
-					}
-					for _, n := range mine {
-						holders[n].Add(-1)
-					}
-					return nil
-				}, long)
+						for _, n := range mine {
+							holders[n].Add(-1)
+						}
+						return nil
+					}, long)
 				if err != nil {
 					t.Error(err)
 				}
@@ -232,15 +237,18 @@ func TestAcquireAllOrNone(t *testing.T) {
 		at   int
 		want []error
 	}{
-		"Try":     {opts: []holdfast.AcquireOption{holdfast.MaxWait(0)}, at: 1, want: []error{holdfast.ErrHeld}},
-		"MaxWait": {opts: []holdfast.AcquireOption{holdfast.MaxWait(50 * time.Millisecond)}, at: 1, want: []error{holdfast.ErrTimeout}},
-		"Cancelled": {at: 1, want: []error{context.Canceled}, stop: func(_ context.Context, cancel func(), _ holdfast.Token, _ []string) error {
-			cancel()
-			return nil
-		}},
-		"Lost": {at: 0, want: []error{holdfast.ErrLost}, stop: func(ctx context.Context, _ func(), first holdfast.Token, names []string) error {
-			return other.Break(ctx, names[0], first, "test")
-		}},
+		"Try": {opts: []holdfast.AcquireOption{holdfast.MaxWait(0)}, at: 1, want: []error{holdfast.ErrHeld}},
+		"MaxWait": {opts: []holdfast.AcquireOption{holdfast.MaxWait(50 * time.Millisecond)}, at: 1,
+			want: []error{holdfast.ErrTimeout}},
+		"Cancelled": {at: 1, want: []error{context.Canceled},
+			stop: func(_ context.Context, cancel func(), _ holdfast.Token, _ []string) error {
+				cancel()
+				return nil
+			}},
+		"Lost": {at: 0, want: []error{holdfast.ErrLost},
+			stop: func(ctx context.Context, _ func(), first holdfast.Token, names []string) error {
+				return other.Break(ctx, names[0], first, "test")
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names := named(t, "a", "b", "c")
@@ -413,7 +421,8 @@ func TestOneOfAllReleased(t *testing.T) {
 	c := newClient(t, url)
 	s := mustAcquireAll(t, c, named(t, "a", "b"), long)
 	mustRelease(t, s.All()[0])
-	if cause := context.Cause(s.Context()); !errors.Is(cause, holdfast.ErrReleased) || s.Valid() || !s.All()[1].Valid() {
+	if cause := context.Cause(s.Context()); !errors.Is(cause, holdfast.ErrReleased) || s.Valid() ||
+		!s.All()[1].Valid() {
 		t.Errorf("valid %v, the context has ended with %v", s.Valid(), cause)
 	}
 	if err := s.Release(testContext(t)); err != nil {

@@ -73,8 +73,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A user who may not send batches sends single requests. NATS refuses no more than the trials, of which the pauses double
-// from a second on.
+// A user who may not send batches sends single requests. NATS refuses no more than the trials, of which the pauses
+// double from a second on.
 func TestBatchesNotPermitted(t *testing.T) {
 	url := startWithUsers(t)
 	node := stand.Dial(t, url, nats.UserInfo("node", "x"))

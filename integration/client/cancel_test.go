@@ -41,7 +41,8 @@ func TestCancelRacesGrant(t *testing.T) {
 	}
 	for name, opts := range map[string][]holdfast.AcquireOption{
 		"Persistent": nil, "Ephemeral": {holdfast.Ephemeral()}, "Reentrant": {holdfast.Reentrant()},
-		"Shared": {holdfast.Shared()}, "Permits": {holdfast.Permits(2, 5)}, "ReentrantPermits": {holdfast.Permits(1, 2), holdfast.Reentrant()},
+		"Shared": {holdfast.Shared()}, "Permits": {holdfast.Permits(2, 5)},
+		"ReentrantPermits": {holdfast.Permits(1, 2), holdfast.Reentrant()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var granted, cancelled atomic.Int64
@@ -72,7 +73,8 @@ func TestCancelRacesGrant(t *testing.T) {
 }
 
 // acquireForAMoment reports whether it was granted before it was cancelled after a time.
-func acquireForAMoment(t *testing.T, c *holdfast.Client, resource string, after time.Duration, opts []holdfast.AcquireOption) bool {
+func acquireForAMoment(t *testing.T, c *holdfast.Client, resource string, after time.Duration,
+	opts []holdfast.AcquireOption) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

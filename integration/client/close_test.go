@@ -22,7 +22,8 @@ func TestClose(t *testing.T) {
 		c := newClient(t, url)
 		var locks []*holdfast.Lock
 		for i := range 300 {
-			locks = append(locks, mustAcquire(t, c, fmt.Sprint(t.Name(), i%150), holdfast.Reentrant(), holdfast.TTL(time.Hour)))
+			locks = append(locks, mustAcquire(t, c, fmt.Sprint(t.Name(), i%150), holdfast.Reentrant(),
+				holdfast.TTL(time.Hour)))
 		}
 		if err := c.Close(testContext(t)); err != nil {
 			t.Error(err)

@@ -26,7 +26,8 @@ const forEver = time.Hour
 func wantReason(t *testing.T, err error, want holdfast.Reason, words ...string) {
 	t.Helper()
 	var e *holdfast.Error
-	if !errors.As(err, &e) || !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrUnknown) || e.Reason != want {
+	if !errors.As(err, &e) || !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrUnknown) ||
+		e.Reason != want {
 		t.Errorf("got %v, want ErrUnavailable with the reason %q", err, want)
 		return
 	}
@@ -55,18 +56,19 @@ func TestConnect(t *testing.T) {
 	mustRelease(t, mustAcquire(t, stand.Client(t, nc), "orders.42"))
 }
 
-// What a user may not do is known at once, also if many calls ask for it at the same time. The handler of the application
-// is called all the same, and gets its place back.
+// What a user may not do is known at once, also if many calls ask for it at the same time. The handler of the
+// application is called all the same, and gets its place back.
 func TestDeniedCalls(t *testing.T) {
 	var mu sync.Mutex
 	seen := 0
-	nc := stand.Dial(t, startWithUsers(t), nats.UserInfo("orders", "x"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if errors.Is(err, nats.ErrPermissionViolation) {
-			seen++
-		}
-	}))
+	nc := stand.Dial(t, startWithUsers(t), nats.UserInfo("orders", "x"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if errors.Is(err, nats.ErrPermissionViolation) {
+				seen++
+			}
+		}))
 	c, second := stand.Client(t, nc, holdfast.Timeout(forEver)), stand.Client(t, nc, holdfast.Timeout(forEver))
 	var calls sync.WaitGroup
 	for i := range 20 {

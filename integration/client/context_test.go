@@ -21,7 +21,8 @@ func TestHeader(t *testing.T) {
 			if err := holdfast.SetHeader(l.Context(), h); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if http.Header(h).Get("Fencing-Token") != "000000000000001" || http.Header(h).Get("Fencing-Resource") != "TestHeader" {
+			if http.Header(h).Get("Fencing-Token") != "000000000000001" ||
+				http.Header(h).Get("Fencing-Resource") != "TestHeader" {
 				t.Errorf("%s: got %v", name, h)
 			}
 			claim, ok, err := holdfast.ClaimFromHeader(h)

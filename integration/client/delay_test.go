@@ -35,7 +35,8 @@ func wantLoss(tb testing.TB, err error, owner string, token holdfast.Token, leas
 	if !errors.Is(err, holdfast.ErrHeld) || !errors.As(err, &e) || e.Lost == nil {
 		tb.Fatalf("got %v, want ErrHeld with a loss", err)
 	}
-	if e.Lost.Owner != owner || e.Lost.Token != token || e.Lost.Left < least || e.Lost.Left > most || e.Lost.Remaining != 0 {
+	if e.Lost.Owner != owner || e.Lost.Token != token || e.Lost.Left < least || e.Lost.Left > most ||
+		e.Lost.Remaining != 0 {
 		tb.Errorf("got %+v", e.Lost)
 	}
 }
@@ -53,11 +54,13 @@ func TestConfirmLoss(t *testing.T) {
 	for _, owner := range []string{"a", "b"} {
 		_, err := c.TryAcquire(testContext(t), "r", holdfast.Owner(owner))
 		wantLoss(t, err, "a", 1, 0, 0)
-		if !strings.Contains(err.Error(), `held (held back after the loss of "a", token 000000000000001, until the loss is confirmed)`) {
+		if !strings.Contains(err.Error(),
+			`held (held back after the loss of "a", token 000000000000001, until the loss is confirmed)`) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if s := mustGet(t, c, "r"); s.Held || s.Lost == nil || s.Lost.Owner != "a" || s.Resource != "r" || s.Holders != nil || s.Permits != 0 {
+	if s := mustGet(t, c, "r"); s.Held || s.Lost == nil || s.Lost.Owner != "a" || s.Resource != "r" ||
+		s.Holders != nil || s.Permits != 0 {
 		t.Errorf("got %+v", s)
 	}
 	next := make(chan error, 1)
@@ -130,12 +133,14 @@ func TestHeldBesideALoss(t *testing.T) {
 	mustBreak(t, c, "r", 1)
 	await(t, "the lock is lost", lost.Lost())
 	s := mustGet(t, c, "r")
-	if !s.Held || s.Lost == nil || s.Lost.Token != 1 || s.Permits != 1 || len(s.Holders) != 1 || s.Owner != "b" || s.Token != 2 {
+	if !s.Held || s.Lost == nil || s.Lost.Token != 1 || s.Permits != 1 || len(s.Holders) != 1 || s.Owner != "b" ||
+		s.Token != 2 {
 		t.Errorf("got %+v", s)
 	}
 	_, err := c.TryAcquire(testContext(t), "r", holdfast.Owner("c"), holdfast.Permits(1, 3))
 	wantLoss(t, err, "a", 1, 0, 0)
-	if err := kept.Downgrade(testContext(t)); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "while a lost lease holds the resource back") {
+	if err := kept.Downgrade(testContext(t)); !errors.Is(err, holdfast.ErrInvalid) ||
+		!strings.Contains(err.Error(), "while a lost lease holds the resource back") {
 		t.Errorf("downgraded beside a loss: %v", err)
 	}
 	if err := kept.Extend(testContext(t), time.Hour); err != nil || !kept.Valid() {
@@ -202,9 +207,15 @@ func TestDelayInvalid(t *testing.T) {
 		}
 	}
 	for want, confirm := range map[string]func() error{
-		"token: 1 to":            func() error { return c.Confirm(testContext(t), t.Name(), 0, "", "") },
-		"by: at most 256 bytes":  func() error { return c.Confirm(testContext(t), t.Name(), 1, strings.Repeat("b", 257), "") },
-		"how: at most 512 bytes": func() error { return c.Confirm(testContext(t), t.Name(), 1, "", strings.Repeat("h", 513)) },
+		"token: 1 to": func() error { return c.Confirm(testContext(t), t.Name(), 0, "", "") },
+		"by: at most 256 bytes": func() error {
+			return c.Confirm(testContext(t), t.Name(), 1, strings.Repeat("b", 257),
+				"")
+		},
+		"how: at most 512 bytes": func() error {
+			return c.Confirm(testContext(t), t.Name(), 1, "",
+				strings.Repeat("h", 513))
+		},
 	} {
 		if err := confirm(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -222,7 +233,8 @@ func TestDeploymentWithoutDelay(t *testing.T) {
 		func() error { return c.Confirm(testContext(t), "x", 1, "", "") },
 		func() error { return firstError(c.Lost(testContext(t), "")) },
 	} {
-		if err := ask(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `feature delay`) || old.count() != 0 {
+		if err := ask(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `feature delay`) ||
+			old.count() != 0 {
 			t.Errorf("asked %d times, got %v", old.count(), err)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 // mustCampaign returns the term of a client that leads.
-func mustCampaign(tb testing.TB, c *holdfast.Client, name, value string, opts ...holdfast.AcquireOption) *holdfast.Leadership {
+func mustCampaign(tb testing.TB, c *holdfast.Client, name, value string,
+	opts ...holdfast.AcquireOption) *holdfast.Leadership {
 	tb.Helper()
 	term, err := c.Campaign(testContext(tb), name, value, opts...)
 	if err != nil {
@@ -60,7 +61,8 @@ func TestElection(t *testing.T) {
 	c, other := newClient(t, url), newClient(t, url)
 	early := observe(t, c, t.Name())
 	early.want("")
-	first := mustCampaign(t, c, t.Name(), "one", holdfast.Owner("a"), long, holdfast.Metadata(map[string]string{"rack": "7"}))
+	first := mustCampaign(t, c, t.Name(), "one", holdfast.Owner("a"), long,
+		holdfast.Metadata(map[string]string{"rack": "7"}))
 	early.want("a 1 one")
 	second := make(chan *holdfast.Leadership, 1)
 	go func() {

@@ -91,7 +91,8 @@ func TestForgedEventLosesNothing(t *testing.T) {
 			for _, kind := range []string{"BROKEN", "EXPIRED", "RELEASED"} {
 				forge(t, forger, l, kind)
 			}
-			stand.Eventually(t, "the client asks for the first and for the last", func() bool { return p.Count(c.asks) >= before+2 })
+			stand.Eventually(t, "the client asks for the first and for the last",
+				func() bool { return p.Count(c.asks) >= before+2 })
 			if !l.Valid() {
 				t.Errorf("a forged event ended the lock: %v", context.Cause(l.Context()))
 			}
@@ -128,11 +129,12 @@ func eventsOf(tb testing.TB, l *holdfast.Lock) string {
 func TestBreakWithoutTheRightToSubscribe(t *testing.T) {
 	url := startWithUsers(t)
 	var complaints atomic.Int64
-	nc := stand.Dial(t, url, nats.UserInfo("eventless", "x"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		if errors.Is(err, nats.ErrPermissionViolation) {
-			complaints.Add(1)
-		}
-	}))
+	nc := stand.Dial(t, url, nats.UserInfo("eventless", "x"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if errors.Is(err, nats.ErrPermissionViolation) {
+				complaints.Add(1)
+			}
+		}))
 	c := stand.Client(t, nc)
 	other := stand.Client(t, stand.Dial(t, url, nats.UserInfo("node", "x")))
 	var locks []*holdfast.Lock

@@ -13,7 +13,8 @@ func TestError(t *testing.T) {
 		err  holdfast.Error
 		want string
 	}{
-		{holdfast.Error{Op: "acquire", Resource: "orders.42", Err: holdfast.ErrHeld, Holder: &holdfast.Lease{Owner: "ann", Token: 7}},
+		{holdfast.Error{Op: "acquire", Resource: "orders.42", Err: holdfast.ErrHeld,
+			Holder: &holdfast.Lease{Owner: "ann", Token: 7}},
 			`holdfast: acquire "orders.42": held (held by "ann", token 000000000000007)`},
 		{holdfast.Error{Op: "acquire", Resource: "a", Err: holdfast.ErrTimeout, Cause: context.DeadlineExceeded},
 			`holdfast: acquire "a": timed out waiting: context deadline exceeded`},

@@ -205,7 +205,8 @@ func TestGivenUp(t *testing.T) {
 	t.Run("SameOwner", func(t *testing.T) {
 		p := proxy.New(t, url)
 		secret := holdfast.Secret([]byte("one secret for both"))
-		c := newClient(t, p.URL(), secret, holdfast.Timeout(brief), holdfast.Defaults(holdfast.Owner("ann"), holdfast.Reentrant()))
+		c := newClient(t, p.URL(), secret, holdfast.Timeout(brief),
+			holdfast.Defaults(holdfast.Owner("ann"), holdfast.Reentrant()))
 		holder := newClient(t, url, secret, holdfast.Defaults(holdfast.Owner("ann"), holdfast.TTL(time.Hour)))
 		l := mustAcquire(t, holder, t.Name())
 		p.OnRequests("acquire", proxy.Always(proxy.Lose))

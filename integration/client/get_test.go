@@ -36,7 +36,8 @@ func TestGet(t *testing.T) {
 		"GetStale": func() (*holdfast.State, error) { return c.GetStale(ctx, t.Name()) },
 	} {
 		s, err := get()
-		if err != nil || !s.Held || s.Owner != l.Owner() || s.Token != l.Token() || !s.Ephemeral || s.Resource != t.Name() {
+		if err != nil || !s.Held || s.Owner != l.Owner() || s.Token != l.Token() || !s.Ephemeral ||
+			s.Resource != t.Name() {
 			t.Errorf("%s: got %+v, %v", name, s, err)
 		}
 	}
@@ -55,7 +56,8 @@ func TestBreak(t *testing.T) {
 	l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
 	err := c.Break(ctx, t.Name(), l.Token()+1, "test")
 	var e *holdfast.Error
-	if !errors.Is(err, holdfast.ErrStaleToken) || !errors.As(err, &e) || e.Holder == nil || e.Holder.Token != l.Token() {
+	if !errors.Is(err, holdfast.ErrStaleToken) || !errors.As(err, &e) || e.Holder == nil ||
+		e.Holder.Token != l.Token() {
 		t.Errorf("another token: got %v, want ErrStaleToken with the holder", err)
 	}
 	waiting := acquiring(ctx, c, t.Name())
@@ -158,11 +160,14 @@ func TestInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := i.Limits
-	if i.Version != "0.0.0" || i.Shards == 0 || len(i.Nodes) != 1 || len(i.Nodes[0].Shards) != int(i.Shards) || i.Nodes[0].Name != "stand" {
+	if i.Version != "0.0.0" || i.Shards == 0 || len(i.Nodes) != 1 || len(i.Nodes[0].Shards) != int(i.Shards) ||
+		i.Nodes[0].Name != "stand" {
 		t.Errorf("got %+v", i)
 	}
-	if l.MinTTL != 100*time.Millisecond || l.MaxTTL != 24*time.Hour || l.MaxWait != time.Hour || l.MaxResourceBytes != 512 ||
-		l.MaxOwnerBytes != 256 || l.MaxMetadataEntries != 16 || l.MaxMetadataBytes != 1024 || l.MaxToken != 900_000_000_000_000 {
+	if l.MinTTL != 100*time.Millisecond || l.MaxTTL != 24*time.Hour || l.MaxWait != time.Hour ||
+		l.MaxResourceBytes != 512 ||
+		l.MaxOwnerBytes != 256 || l.MaxMetadataEntries != 16 || l.MaxMetadataBytes != 1024 ||
+		l.MaxToken != 900_000_000_000_000 {
 		t.Errorf("got %+v", l)
 	}
 }

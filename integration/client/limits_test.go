@@ -21,7 +21,8 @@ func TestOverloaded(t *testing.T) {
 	first := mustAcquire(t, c, "first")
 	mustAcquire(t, c, "second")
 	var e *holdfast.Error
-	if _, err := c.Acquire(ctx, "third"); !errors.Is(err, holdfast.ErrOverloaded) || !errors.As(err, &e) || !strings.Contains(e.Detail, "held") {
+	if _, err := c.Acquire(ctx, "third"); !errors.Is(err, holdfast.ErrOverloaded) || !errors.As(err, &e) ||
+		!strings.Contains(e.Detail, "held") {
 		t.Errorf("got %v, want ErrOverloaded and why", err)
 	}
 	if _, err := c.TryAcquire(ctx, "third"); !errors.Is(err, holdfast.ErrOverloaded) {

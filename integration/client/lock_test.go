@@ -134,7 +134,8 @@ func TestRelease(t *testing.T) {
 	t.Run("NotHeld", func(t *testing.T) {
 		l := broken(t)
 		for range 2 {
-			if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrLost) || !errors.Is(err, holdfast.ErrNotHeld) {
+			if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrLost) ||
+				!errors.Is(err, holdfast.ErrNotHeld) {
 				t.Errorf("got %v, want ErrLost and ErrNotHeld", err)
 			}
 		}
@@ -145,7 +146,8 @@ func TestRelease(t *testing.T) {
 		next := mustAcquire(t, other, t.Name())
 		err := l.Release(testContext(t))
 		var e *holdfast.Error
-		if !errors.Is(err, holdfast.ErrLost) || !errors.Is(err, holdfast.ErrNotOwner) || !errors.As(err, &e) || e.Holder == nil || e.Holder.Token != next.Token() {
+		if !errors.Is(err, holdfast.ErrLost) || !errors.Is(err, holdfast.ErrNotOwner) || !errors.As(err, &e) ||
+			e.Holder == nil || e.Holder.Token != next.Token() {
 			t.Errorf("got %v, want ErrLost and ErrNotOwner with the holder", err)
 		}
 		if !mustGet(t, other, t.Name()).Held {
@@ -158,7 +160,8 @@ func TestRelease(t *testing.T) {
 		next := mustAcquire(t, other, t.Name(), holdfast.Owner("ann"))
 		err := l.Release(testContext(t))
 		var e *holdfast.Error
-		if !errors.Is(err, holdfast.ErrLost) || !errors.Is(err, holdfast.ErrStaleToken) || !errors.As(err, &e) || e.Holder == nil || e.Holder.Token != next.Token() {
+		if !errors.Is(err, holdfast.ErrLost) || !errors.Is(err, holdfast.ErrStaleToken) || !errors.As(err, &e) ||
+			e.Holder == nil || e.Holder.Token != next.Token() {
 			t.Errorf("got %v, want ErrLost and ErrStaleToken with the holder", err)
 		}
 		if !mustGet(t, other, t.Name()).Held {
@@ -268,7 +271,8 @@ func TestExtend(t *testing.T) {
 			t.Errorf("%v are left, though the service may have agreed to 10 minutes", left)
 		}
 		p.Resume()
-		stand.Eventually(t, "the renewals go on to ask", func() bool { return mustGet(t, other, t.Name()).TTL == 10*time.Minute })
+		stand.Eventually(t, "the renewals go on to ask",
+			func() bool { return mustGet(t, other, t.Name()).TTL == 10*time.Minute })
 	})
 
 	t.Run("ContextEnded", func(t *testing.T) {
@@ -277,11 +281,13 @@ func TestExtend(t *testing.T) {
 		before := l.Deadline()
 		ctx, cancel := context.WithCancel(ctx)
 		cancel()
-		if err := l.Extend(ctx, time.Hour); !errors.Is(err, holdfast.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		if err := l.Extend(ctx, time.Hour); !errors.Is(err, holdfast.ErrUnavailable) ||
+			!errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want ErrUnavailable and Canceled", err)
 		}
 		mustGet(t, other, t.Name())
-		if s := mustGet(t, other, t.Name()); s.TTL != holdfast.DefaultTTL || !l.Deadline().Equal(before) || p.Count("extend") > 0 {
+		if s := mustGet(t, other, t.Name()); s.TTL != holdfast.DefaultTTL || !l.Deadline().Equal(before) ||
+			p.Count("extend") > 0 {
 			t.Errorf("the lease was changed: %+v, deadline %v, before %v", s, l.Deadline(), before)
 		}
 	})
@@ -292,7 +298,8 @@ func TestExtend(t *testing.T) {
 		p.OnAnswers("extend", proxy.Always(proxy.Lose))
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 		defer cancel()
-		if err := l.Extend(ctx, time.Minute); !errors.Is(err, holdfast.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := l.Extend(ctx, time.Minute); !errors.Is(err, holdfast.ErrUnknown) ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want ErrUnknown and DeadlineExceeded", err)
 		}
 	})

@@ -108,7 +108,8 @@ func await(tb testing.TB, what string, c <-chan struct{}) {
 // untilWaiting waits until so many are queued for the resource.
 func untilWaiting(tb testing.TB, c *holdfast.Client, resource string, n int) {
 	tb.Helper()
-	stand.Eventually(tb, fmt.Sprint(n, " wait for ", resource), func() bool { return mustGet(tb, c, resource).Waiting == n })
+	stand.Eventually(tb, fmt.Sprint(n, " wait for ", resource),
+		func() bool { return mustGet(tb, c, resource).Waiting == n })
 }
 
 // untilFree waits until the resource is free and its queue is empty.
@@ -127,7 +128,8 @@ type outcome struct {
 }
 
 // acquiring begins to acquire and returns where the outcome comes.
-func acquiring(ctx context.Context, c *holdfast.Client, resource string, opts ...holdfast.AcquireOption) <-chan outcome {
+func acquiring(ctx context.Context, c *holdfast.Client, resource string,
+	opts ...holdfast.AcquireOption) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
 		l, err := c.Acquire(ctx, resource, opts...)

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// oldDeployment is one of a version that has none of the features, below the prefix "old". Every resource is held there.
+// oldDeployment is one of a version that has none of the features, below the prefix "old". Every resource is held
+// there.
 type oldDeployment struct {
 	mu    sync.Mutex
 	info  messages.Info

@@ -91,7 +91,8 @@ func TestStuffedConnection(t *testing.T) {
 // A partition that is shorter than the lease does it no harm.
 func TestShortPartition(t *testing.T) {
 	for name, part := range map[string]func(*proxy.Proxy){
-		"Blackhole": (*proxy.Proxy).Blackhole, "Severed": (*proxy.Proxy).Sever, "Clogged": (*proxy.Proxy).Clog, "Cut": (*proxy.Proxy).Cut,
+		"Blackhole": (*proxy.Proxy).Blackhole, "Severed": (*proxy.Proxy).Sever, "Clogged": (*proxy.Proxy).Clog,
+		"Cut": (*proxy.Proxy).Cut,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := proxy.New(t, url)
@@ -143,7 +144,8 @@ func TestPartitionWhileWaiting(t *testing.T) {
 // One that gives up waiting behind a partition is out of the queue when that is over, or has given back
 // what it was granted.
 func TestPartitionWhileGivingUp(t *testing.T) {
-	for name, part := range map[string]func(*proxy.Proxy){"Blackhole": (*proxy.Proxy).Blackhole, "Severed": (*proxy.Proxy).Sever} {
+	for name, part := range map[string]func(*proxy.Proxy){"Blackhole": (*proxy.Proxy).Blackhole,
+		"Severed": (*proxy.Proxy).Sever} {
 		t.Run(name, func(t *testing.T) {
 			p := proxy.New(t, url)
 			c, holder := newClient(t, p.URL(), holdfast.Timeout(100*time.Millisecond)), newClient(t, url)

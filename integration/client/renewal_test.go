@@ -114,7 +114,8 @@ func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 			asking.Go(func() { _, _ = client.Get(ctx, t.Name()) })
 			asking.Go(func() { _ = l.Extend(ctx, 24*time.Hour) })
 			asking.Wait()
-			if extends, gets := p.Count("extend"), p.Count("get"); gets < 3 || max(extends-gets, gets-extends) > c.chance {
+			if extends, gets := p.Count("extend"),
+				p.Count("get"); gets < 3 || max(extends-gets, gets-extends) > c.chance {
 				t.Errorf("an Extend was tried %d times, a Get %d times", extends, gets)
 			}
 		})
@@ -202,7 +203,8 @@ func TestJeopardy(t *testing.T) {
 		p.Sever()
 		stand.Eventually(t, "it is told of the danger", func() bool { return j.String() == "000000000000001 danger" })
 		p.Resume()
-		stand.Eventually(t, "it is told that it is over", func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
+		stand.Eventually(t, "it is told that it is over",
+			func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
 		if !l.Valid() {
 			t.Error("the lock is lost")
 		}
@@ -243,7 +245,9 @@ func TestJeopardy(t *testing.T) {
 		p.Resume()
 		untilOutlived(t, l, 1500*time.Millisecond)
 		close(gate)
-		stand.Eventually(t, "it is told of both", func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
+		stand.Eventually(t, "it is told of both", func() bool {
+			return j.String() == "000000000000001 danger, 000000000000001 safe"
+		})
 		mustRelease(t, l)
 	})
 }

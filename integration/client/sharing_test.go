@@ -50,8 +50,10 @@ func TestReadersAndWriter(t *testing.T) {
 	if a.Token() != 1 || b.Token() != 1 || a.Claim() != b.Claim() {
 		t.Errorf("two readers have the claims %v and %v", a.Claim(), b.Claim())
 	}
-	if s := mustGet(t, c, "r"); !s.Held || s.Permits != 2 || len(s.Holders) != 2 || s.Holders[1].Token != 2 || s.Holders[1].Fence != 1 ||
-		s.Holders[1].Limit != 4_294_967_295 || s.Owner != a.Owner() || s.Holders[1].Owner != "other" || s.Waiters != nil {
+	if s := mustGet(t, c, "r"); !s.Held || s.Permits != 2 || len(s.Holders) != 2 || s.Holders[1].Token != 2 ||
+		s.Holders[1].Fence != 1 ||
+		s.Holders[1].Limit != 4_294_967_295 || s.Owner != a.Owner() || s.Holders[1].Owner != "other" ||
+		s.Waiters != nil {
 		t.Errorf("got %+v", s)
 	}
 	var listed []string
@@ -70,7 +72,8 @@ func TestReadersAndWriter(t *testing.T) {
 		t.Errorf("a reader overtook the writer: %v", err)
 	}
 	s, err := c.Get(testContext(t), "r", holdfast.WithWaiters())
-	if err != nil || len(s.Waiters) != 1 || s.Waiters[0].Owner != "writer" || s.Waiters[0].Limit != 0 || s.Waiters[0].Permits != 1 || s.Waiters[0].Left <= 0 {
+	if err != nil || len(s.Waiters) != 1 || s.Waiters[0].Owner != "writer" || s.Waiters[0].Limit != 0 ||
+		s.Waiters[0].Permits != 1 || s.Waiters[0].Left <= 0 {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	queues := 0
@@ -204,7 +207,8 @@ func TestSharedGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, other := proxy.New(t, url), newClient(t, url)
 			c := newClient(t, p.URL(), holdfast.Timeout(brief))
-			a, b := mustAcquire(t, c, t.Name(), holdfast.Shared(), long), mustAcquire(t, c, t.Name(), holdfast.Shared(), long)
+			a, b := mustAcquire(t, c, t.Name(), holdfast.Shared(), long),
+				mustAcquire(t, c, t.Name(), holdfast.Shared(), long)
 			if name == "Late" {
 				p.OnRequests("release", proxy.Always(proxy.Keep)) // so that it is not cleared up otherwise
 			}
@@ -214,14 +218,17 @@ func TestSharedGivenUp(t *testing.T) {
 				_, err := c.TryAcquire(testContext(t), t.Name(), holdfast.Shared(), long)
 				given <- err
 			}()
-			stand.Eventually(t, "the request is granted", func() bool { return mustGet(t, other, t.Name()).Permits == 3 })
-			last := mustAcquire(t, c, t.Name(), holdfast.Shared(), long) // the one that the answer to a withdrawal shows
+			stand.Eventually(t, "the request is granted",
+				func() bool { return mustGet(t, other, t.Name()).Permits == 3 })
+			// the one that the answer to a withdrawal shows
+			last := mustAcquire(t, c, t.Name(), holdfast.Shared(), long)
 			if err := <-given; !errors.Is(err, holdfast.ErrUnknown) {
 				t.Fatalf("got %v, want ErrUnknown", err)
 			}
 			p.Resume()
 			p.Deliver()
-			stand.Eventually(t, "the permit is given back", func() bool { return mustGet(t, other, t.Name()).Permits == 3 })
+			stand.Eventually(t, "the permit is given back",
+				func() bool { return mustGet(t, other, t.Name()).Permits == 3 })
 			wantHolders(t, other, t.Name(), a, b, last)
 			for _, l := range []*holdfast.Lock{a, b, last} {
 				if err := l.Extend(testContext(t), time.Hour); err != nil {
@@ -235,7 +242,8 @@ func TestSharedGivenUp(t *testing.T) {
 
 func TestDowngrade(t *testing.T) {
 	for name, opts := range map[string][]holdfast.AcquireOption{
-		"Persistent": nil, "Ephemeral": {holdfast.Ephemeral()}, "NoRenewal": {holdfast.NoRenewal()}, "Reentrant": {holdfast.Reentrant()},
+		"Persistent": nil, "Ephemeral": {holdfast.Ephemeral()}, "NoRenewal": {holdfast.NoRenewal()},
+		"Reentrant": {holdfast.Reentrant()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, other := proxy.New(t, url), newClient(t, url)
@@ -247,7 +255,8 @@ func TestDowngrade(t *testing.T) {
 			p.OnAnswers("extend", proxy.First(1, proxy.Lose))
 			mustDowngrade(t, l)
 			r := mustGrant(t, reader)
-			if l.Token() != former.Token+1 || l.Claim() != r.Claim() || !slices.Equal(l.Slots(), []int{0}) || !l.Valid() {
+			if l.Token() != former.Token+1 || l.Claim() != r.Claim() || !slices.Equal(l.Slots(), []int{0}) ||
+				!l.Valid() {
 				t.Errorf("%v with the slots %v became %v, and a reader has %v", former, l.Slots(), l.Claim(), r.Claim())
 			}
 			if claim, _ := holdfast.ClaimFromContext(before); claim != former || before.Err() != nil {
@@ -300,7 +309,8 @@ func TestLateGrantWhileDowngrading(t *testing.T) {
 	p.OnAnswers("extend", proxy.Always(proxy.Lose))
 	done := make(chan error, 1)
 	go func() { done <- l.Downgrade(testContext(t)) }()
-	stand.Eventually(t, "the service has downgraded the lease", func() bool { return mustGet(t, other, t.Name()).Limit != 0 })
+	stand.Eventually(t, "the service has downgraded the lease",
+		func() bool { return mustGet(t, other, t.Name()).Limit != 0 })
 	answered := p.Answered("acquire")
 	p.Deliver()
 	<-answered
@@ -381,10 +391,14 @@ func TestQuestionBehindDowngrade(t *testing.T) {
 func TestSharingInvalid(t *testing.T) {
 	c := newClient(t, url)
 	for want, option := range map[string]holdfast.AcquireOption{
-		"the number of Permits: 1 to 1000, got 0": holdfast.Permits(0, 5), "the number of Permits: 1 to 1000, got -1": holdfast.Permits(-1, 5),
-		"the number of Permits: 1 to 1000, got 1001": holdfast.Permits(1001, 2000), "the limit of Permits: 1 to 4294967295, got 0": holdfast.Permits(1, 0),
-		"the limit of Permits: 1 to 4294967295, got -7": holdfast.Permits(1, -7), "the limit of Permits: 1 to 4294967295, got 4294967296": holdfast.Permits(1, 1<<32),
-		"the number of Permits: at most 5": holdfast.Permits(6, 5), "the number of Permits: at most 1": holdfast.Permits(2, 1),
+		"the number of Permits: 1 to 1000, got 0":               holdfast.Permits(0, 5),
+		"the number of Permits: 1 to 1000, got -1":              holdfast.Permits(-1, 5),
+		"the number of Permits: 1 to 1000, got 1001":            holdfast.Permits(1001, 2000),
+		"the limit of Permits: 1 to 4294967295, got 0":          holdfast.Permits(1, 0),
+		"the limit of Permits: 1 to 4294967295, got -7":         holdfast.Permits(1, -7),
+		"the limit of Permits: 1 to 4294967295, got 4294967296": holdfast.Permits(1, 1<<32),
+		"the number of Permits: at most 5":                      holdfast.Permits(6, 5),
+		"the number of Permits: at most 1":                      holdfast.Permits(2, 1),
 	} {
 		if l, err := c.Acquire(testContext(t), t.Name(), option); l != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v, want %q", l, err, want)
@@ -402,7 +416,8 @@ func TestSharingInvalid(t *testing.T) {
 		}
 	}
 	beside := mustAcquire(t, c, name, holdfast.Permits(1, 2))
-	if err := tight.Downgrade(testContext(t)); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "held alone") || !tight.Valid() {
+	if err := tight.Downgrade(testContext(t)); !errors.Is(err, holdfast.ErrInvalid) ||
+		!strings.Contains(err.Error(), "held alone") || !tight.Valid() {
 		t.Errorf("downgraded beside another: %v", err)
 	}
 	if err := tight.Extend(testContext(t), time.Minute); err != nil {
@@ -427,7 +442,8 @@ func TestDeploymentWithoutSharing(t *testing.T) {
 		func() error { _, err := c.Get(testContext(t), "x", holdfast.WithWaiters()); return err },
 		func() error { return firstError(c.Queues(testContext(t), "")) },
 	} {
-		if err := ask(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `feature sharing`) || old.count() != 0 {
+		if err := ask(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `feature sharing`) ||
+			old.count() != 0 {
 			t.Errorf("asked %d times, got %v", old.count(), err)
 		}
 	}

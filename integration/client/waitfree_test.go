@@ -94,7 +94,8 @@ func TestWaitFreeEnds(t *testing.T) {
 	t.Run("Deadline", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if err := c.WaitFree(ctx, "orders.42"); !errors.Is(err, holdfast.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := c.WaitFree(ctx, "orders.42"); !errors.Is(err, holdfast.ErrTimeout) ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 	})

@@ -352,7 +352,9 @@ func TestWatchLeavesNothingBehind(t *testing.T) {
 	if stacks := stacks(); strings.Contains(stacks, "holdfast.(*follower)") {
 		t.Errorf("a follower goes on:\n%s", stacks)
 	}
-	stand.Eventually(t, "no pull goes on", func() bool { return !strings.Contains(stacks(), "jetstream.(*pullConsumer)") })
+	stand.Eventually(t, "no pull goes on", func() bool {
+		return !strings.Contains(stacks(), "jetstream.(*pullConsumer)")
+	})
 }
 
 func stacks() string {

@@ -24,8 +24,8 @@ type Config struct {
 	Shards int
 	// Args are more flags of serve, for every node.
 	Args []string
-	// Login is that of the cluster's own questions, and the default of clients, to the account of the nodes; nil: there are no
-	// logins.
+	// Login is that of the cluster's own questions, and the default of clients, to the account of the nodes; nil: there
+	// are no logins.
 	Login nats.Option
 	// Seed is for what the network draws.
 	Seed uint64

@@ -122,7 +122,8 @@ func (d *disk) examine() error {
 	}
 	switch {
 	case syncedErr != nil || !bytes.Equal(synced, testimony()):
-		return fmt.Errorf("a power cut must leave what was synced: %d of %d bytes are left, %w", len(synced), len(testimony()), syncedErr)
+		return fmt.Errorf("a power cut must leave what was synced: %d of %d bytes are left, %w", len(synced),
+			len(testimony()), syncedErr)
 	case unsyncedErr == nil && bytes.Equal(unsynced, testimony()):
 		return fmt.Errorf("%w: what was not synced has survived", ErrNoEvidence)
 	}

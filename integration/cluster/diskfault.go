@@ -86,7 +86,8 @@ func diskFull(_ context.Context, _ *Cluster, _ Fault, hit []*node) (heal, error)
 	return func(context.Context) (string, error) {
 		close(end)
 		done.Wait()
-		return fmt.Sprintf("the disk was filled %d times, and no more could be written", times), errors.Join(failed, n.disk.empty())
+		return fmt.Sprintf("the disk was filled %d times, and no more could be written", times),
+			errors.Join(failed, n.disk.empty())
 	}, nil
 }
 

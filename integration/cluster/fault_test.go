@@ -86,7 +86,8 @@ func TestFaults(t *testing.T) {
 	ms := time.Millisecond
 	steps := [][]cluster.Fault{
 		{cluster.KindFsyncSlow.On("n1").By(50*ms, 0), cluster.KindSlow.On("n2"), cluster.KindMoveLeaders.On()},
-		{cluster.KindDelay.On("n1").By(30*ms, 10*ms), cluster.KindLose.On("n2").At(0.2), cluster.KindDuplicate.On("n3").At(0.5), cluster.KindReset.On("n1").At(0.01)},
+		{cluster.KindDelay.On("n1").By(30*ms, 10*ms), cluster.KindLose.On("n2").At(0.2),
+			cluster.KindDuplicate.On("n3").At(0.5), cluster.KindReset.On("n1").At(0.01)},
 		{cluster.KindFsyncFail.On("n3")}, // what is written needs a quorum to go on
 		{cluster.KindSplit.On("n1", "n2")},
 		{cluster.KindPartition.On("n1"), cluster.KindDeaf.On("n2"), cluster.KindMute.On("n3")},
@@ -121,8 +122,10 @@ func TestNoEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range []cluster.Fault{
-		cluster.KindIsolate.On("n1"), cluster.KindPartition.On("n1"), cluster.KindHide.On("n1"), cluster.KindSplit.On("n1", "n2"), cluster.KindDeaf.On("n1"), cluster.KindMute.On("n1"),
-		cluster.KindLose.On("n1").At(1), cluster.KindDelay.On("n1").By(time.Millisecond, 0), cluster.KindDuplicate.On("n1").At(1), cluster.KindReset.On("n1").At(1),
+		cluster.KindIsolate.On("n1"), cluster.KindPartition.On("n1"), cluster.KindHide.On("n1"),
+		cluster.KindSplit.On("n1", "n2"), cluster.KindDeaf.On("n1"), cluster.KindMute.On("n1"),
+		cluster.KindLose.On("n1").At(1), cluster.KindDelay.On("n1").By(time.Millisecond, 0),
+		cluster.KindDuplicate.On("n1").At(1), cluster.KindReset.On("n1").At(1),
 	} {
 		if _, err := c.During(t.Context(), 0, f); !errors.Is(err, cluster.ErrNoEvidence) {
 			t.Errorf("%s without any traffic: %v", f, err)

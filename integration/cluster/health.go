@@ -19,8 +19,8 @@ import (
 const recovery = 60 * time.Second
 
 // WaitHealthy returns when all is as it should be: every node runs, knows the others and takes part, every
-// stream has a leader and all its replicas are current, and each shard has one owner, in the eyes of every node. It waits
-// for a minute at most, and not at all ([ErrEnded]) for a process that has ended by itself.
+// stream has a leader and all its replicas are current, and each shard has one owner, in the eyes of every node. It
+// waits for a minute at most, and not at all ([ErrEnded]) for a process that has ended by itself.
 func (c *Cluster) WaitHealthy(ctx context.Context) error {
 	var ended error
 	err := eventually(ctx, recovery, func(ctx context.Context) error {
@@ -89,7 +89,8 @@ func (c *Cluster) replicates(ctx context.Context) error {
 			}
 			for _, r := range info.Cluster.Replicas {
 				if !r.Current || r.Offline {
-					return fmt.Errorf("%s on %s is not current: %d behind, offline %v", info.Config.Name, r.Name, r.Lag, r.Offline)
+					return fmt.Errorf("%s on %s is not current: %d behind, offline %v", info.Config.Name, r.Name, r.Lag,
+						r.Offline)
 				}
 			}
 		}

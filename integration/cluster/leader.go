@@ -83,7 +83,8 @@ func (c *Cluster) askNode(ctx context.Context, n *node, question func(context.Co
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	nc, err := nats.Connect("nats://"+n.address(), append(c.cfg.login(), nats.NoReconnect(), nats.Timeout(askTimeout))...)
+	nc, err := nats.Connect("nats://"+n.address(),
+		append(c.cfg.login(), nats.NoReconnect(), nats.Timeout(askTimeout))...)
 	if err == nil {
 		defer nc.Close()
 		err = question(ctx, nc)

@@ -37,7 +37,8 @@ func leadsFrom(nodes []string) func(from, to string) bool {
 }
 
 // cut loses all frames of a kind.
-func cut(covers func(nodes []string) func(from, to string) bool) func(context.Context, *Cluster, Fault, []*node) (heal, error) {
+func cut(covers func(nodes []string) func(from, to string) bool) func(context.Context, *Cluster, Fault, []*node) (heal,
+	error) {
 	return func(_ context.Context, c *Cluster, f Fault, _ []*node) (heal, error) {
 		return c.apply(&rule{covers: covers(f.Nodes), lose: 1}), nil
 	}
@@ -69,7 +70,8 @@ func (c *Cluster) apply(r *rule) heal {
 		for _, e := range []struct {
 			count int64
 			verb  string
-		}{{r.lost.Load(), "lost"}, {r.duplicated.Load(), "duplicated"}, {r.resets.Load(), "made resets"}, {r.delayed.Load(), "delayed"}} {
+		}{{r.lost.Load(), "lost"}, {r.duplicated.Load(), "duplicated"}, {r.resets.Load(), "made resets"},
+			{r.delayed.Load(), "delayed"}} {
 			if e.count > 0 {
 				return fmt.Sprintf("%d frames %s", e.count, e.verb), nil
 			}

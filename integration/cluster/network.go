@@ -90,7 +90,8 @@ func (n *network) plug(name string, device *tap) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	ports := *n.ports.Load()
-	p := &port{name: name, tap: device, late: newLateness(device), dice: rand.New(rand.NewPCG(n.seed, uint64(len(ports))))}
+	p := &port{name: name, tap: device, late: newLateness(device),
+		dice: rand.New(rand.NewPCG(n.seed, uint64(len(ports))))}
 	ports = append(slices.Clip(ports), p)
 	n.ports.Store(&ports)
 	n.readers.Go(func() { n.read(p) })

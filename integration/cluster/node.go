@@ -60,7 +60,8 @@ func (n *node) running() (*process, error) {
 	case n.process == nil:
 		return nil, fmt.Errorf("%s is down", n.name)
 	case n.process.ended():
-		return nil, fmt.Errorf("%w: %s: %v; it said last:\n%s", ErrEnded, n.name, n.process.cmd.ProcessState, n.output.tail(5))
+		return nil, fmt.Errorf("%w: %s: %v; it said last:\n%s", ErrEnded, n.name, n.process.cmd.ProcessState,
+			n.output.tail(5))
 	}
 	return n.process, nil
 }

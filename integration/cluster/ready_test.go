@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// A node is ready if it can commit, or has no shard and hears the others; one that is cut off from the others is neither,
-// whether it has had a shard or not.
+// A node is ready if it can commit, or has no shard and hears the others; one that is cut off from the others is
+// neither, whether it has had a shard or not.
 func TestReadiness(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
@@ -51,14 +51,16 @@ func TestStuckDiskIsSeen(t *testing.T) {
 	if _, err := c.Inject(t.Context(), cluster.KindFsyncSlow.On(owner).By(time.Minute, 0)); err != nil {
 		t.Fatal(err)
 	}
-	stand.Eventually(t, owner+" is not ready", func() bool { return strings.Contains(readiness(t, c, owner), "[-]commits failed: ") })
+	stand.Eventually(t, owner+" is not ready", func() bool {
+		return strings.Contains(readiness(t, c, owner), "[-]commits failed: ")
+	})
 	stand.Eventually(t, owner+" shows the shard that waits", func() bool {
 		return strings.Contains(page(t, c, owner, "metrics"), "holdfast_shard_stalled{shard=\"0\"} 1\n")
 	})
 }
 
-// A node whose disk is full shows it, and is ready, because the disks of the others confirm its commits. Two full disks of three
-// leave no majority: no node with a shard is ready.
+// A node whose disk is full shows it, and is ready, because the disks of the others confirm its commits. Two full disks
+// of three leave no majority: no node with a shard is ready.
 func TestFullDiskIsSeen(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
@@ -79,7 +81,9 @@ func TestFullDiskIsSeen(t *testing.T) {
 	allReady(t, c, nodes)
 	fill(nodes[1])
 	stand.Eventually(t, "a node is not ready", func() bool {
-		return slices.ContainsFunc(nodes, func(node string) bool { return strings.Contains(readiness(t, c, node), "[-]commits failed: ") })
+		return slices.ContainsFunc(nodes, func(node string) bool {
+			return strings.Contains(readiness(t, c, node), "[-]commits failed: ")
+		})
 	})
 }
 
@@ -107,8 +111,8 @@ func commitOn(t *testing.T, c *cluster.Cluster) {
 	t.Cleanup(func() { cancel(); committing.Wait() })
 }
 
-// cutOff takes a node from the others: it becomes unready, and they become or stay ready, one of them with its shard. When
-// they can reach one another again, all are ready.
+// cutOff takes a node from the others: it becomes unready, and they become or stay ready, one of them with its shard.
+// When they can reach one another again, all are ready.
 func cutOff(t *testing.T, c *cluster.Cluster, node string) {
 	t.Helper()
 	cut, err := c.Inject(t.Context(), cluster.KindPartition.On(node))
@@ -117,9 +121,11 @@ func cutOff(t *testing.T, c *cluster.Cluster, node string) {
 	}
 	stand.Eventually(t, node+" is not ready", func() bool {
 		text := readiness(t, c, node)
-		return strings.Contains(text, "[+]announcements ok\n[-]commits failed: ") && strings.HasSuffix(text, "readyz check failed\n")
+		return strings.Contains(text, "[+]announcements ok\n[-]commits failed: ") &&
+			strings.HasSuffix(text, "readyz check failed\n")
 	})
-	stand.Eventually(t, node+" is alive although it is cut off", func() bool { return page(t, c, node, "livez") == "ok" })
+	stand.Eventually(t, node+" is alive although it is cut off",
+		func() bool { return page(t, c, node, "livez") == "ok" })
 	allReady(t, c, slices.DeleteFunc(c.Nodes(), func(other string) bool { return other == node }))
 	if _, err := cut.Heal(t.Context()); err != nil {
 		t.Error(err)
@@ -135,7 +141,8 @@ func allReady(t *testing.T, c *cluster.Cluster, nodes []string) {
 	}
 }
 
-// ownerOf returns the node that owns the one shard, once its server also leads the bucket: before that the shard moves there.
+// ownerOf returns the node that owns the one shard, once its server also leads the bucket: before that the shard moves
+// there.
 func ownerOf(t *testing.T, c *cluster.Cluster) (owner string) {
 	t.Helper()
 	nc, err := c.Connect()

@@ -13,7 +13,8 @@ import (
 var nodes = []string{"n1", "n2", "n3"}
 
 func mix(faults int) cluster.Mix {
-	return cluster.Mix{Nodes: nodes, Length: 30 * time.Second, Faults: faults, Shortest: time.Second, Longest: 8 * time.Second}
+	return cluster.Mix{Nodes: nodes, Length: 30 * time.Second, Faults: faults, Shortest: time.Second,
+		Longest: 8 * time.Second}
 }
 
 func TestRandom(t *testing.T) {
@@ -60,7 +61,8 @@ func TestRandomApart(t *testing.T) {
 			if p[0].Fault.Kind == cluster.KindLose || p[1].Fault.Kind == cluster.KindLose {
 				continue
 			}
-			if !slices.Equal(p[0].Fault.Nodes, p[1].Fault.Nodes) && len(p[0].Fault.Nodes) > 0 && len(p[1].Fault.Nodes) > 0 {
+			if !slices.Equal(p[0].Fault.Nodes, p[1].Fault.Nodes) && len(p[0].Fault.Nodes) > 0 &&
+				len(p[1].Fault.Nodes) > 0 {
 				continue
 			}
 			t.Errorf("seed %d: both at once:\n%s\n%s", seed, p[0], p[1])

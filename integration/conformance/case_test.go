@@ -116,7 +116,8 @@ type until struct {
 // kinds has the members that a step of each kind may have beside the one that names it.
 var kinds = map[string][]string{
 	"call": {"as", "expect", "error"}, // and those of the call
-	"ask":  {"name", "body", "as", "expect", "error"}, "await": {"expect", "error"}, "cancel": {}, "fault": {}, "deliver": {},
+	"ask":  {"name", "body", "as", "expect", "error"}, "await": {"expect", "error"}, "cancel": {}, "fault": {},
+	"deliver":    {},
 	"connection": {}, "heal": {}, "node": {"number"}, "until": {},
 }
 
@@ -124,17 +125,20 @@ var terms = []string{"ttl_ms", "wait_ms", "mode", "permits", "limit", "metadata"
 
 // calls has the members of each call.
 var calls = map[string][]string{
-	"open": {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password", "secret", "own", "prefix"}, "close": {"client"},
+	"open":    {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password", "secret", "own", "prefix"},
+	"close":   {"client"},
 	"acquire": append([]string{"client", "lock", "name"}, terms...), "release": {"lock"}, "extend": {"lock", "ttl_ms"},
-	"set": {"lock", "metadata"}, "state": {"lock"}, "within": append([]string{"client", "lock", "name", "ms"}, terms...),
-	"get": {"client", "name"}, "watch": {"client", "watch", "pattern"}, "unwatch": {"watch"},
+	"set": {"lock", "metadata"}, "state": {"lock"},
+	"within": append([]string{"client", "lock", "name", "ms"}, terms...),
+	"get":    {"client", "name"}, "watch": {"client", "watch", "pattern"}, "unwatch": {"watch"},
 	"key": {"name"}, "shard": {"name", "shards"}, "fence": {"token"},
 }
 
 // choices are the values that a member may have.
 var choices = map[string][]string{
-	"what": {"lose", "double", "hold", "forge"}, "of": {"requests", "answers"}, "connection": {"cut", "sever", "blackhole", "resume"},
-	"node": {"kill", "stop", "start", "restart", "pause", "continue"}, "mode": {"", "exclusive", "shared"},
+	"what": {"lose", "double", "hold", "forge"}, "of": {"requests", "answers"},
+	"connection": {"cut", "sever", "blackhole", "resume"},
+	"node":       {"kill", "stop", "start", "restart", "pause", "continue"}, "mode": {"", "exclusive", "shared"},
 }
 
 // UnmarshalJSON decodes a step and refuses what its kind does not have.
@@ -153,7 +157,8 @@ func (s *step) kind() (kind string, err error) {
 	for member := range s.raw {
 		if _, ok := kinds[member]; ok {
 			if kind != "" {
-				return "", fmt.Errorf("a step does one thing, and this has %q and %q", min(kind, member), max(kind, member))
+				return "", fmt.Errorf("a step does one thing, and this has %q and %q", min(kind, member),
+					max(kind, member))
 			}
 			kind = member
 		}
@@ -189,7 +194,8 @@ func (s *step) check() error {
 		return errors.New(`"ask" needs "name"`)
 	}
 	for _, err := range []error{
-		oneOf("connection", s.Connection, kind == "connection"), oneOf("node", s.Node, kind == "node"), oneOf("mode", s.Mode, true),
+		oneOf("connection", s.Connection, kind == "connection"), oneOf("node", s.Node, kind == "node"),
+		oneOf("mode", s.Mode, true),
 		s.Fault.check(), s.Until.check(),
 	} {
 		if err != nil {
@@ -382,7 +388,8 @@ func (c *testCase) resources() []string {
 	names := map[string]bool{}
 	for _, s := range c.Steps {
 		_, err := messages.EncodeKey(s.resource())
-		if err == nil && !slices.Contains([]string{"keep", "end", "list", "info"}, s.Ask) && !slices.Contains([]string{"key", "shard"}, s.Call) {
+		if err == nil && !slices.Contains([]string{"keep", "end", "list", "info"}, s.Ask) &&
+			!slices.Contains([]string{"key", "shard"}, s.Call) {
 			names[s.resource()] = true
 		}
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// The users. Who may not send batches sends single requests, so that a fault meets one operation. The user reader, who may
-// not acquire, is in cases only.
+// The users. Who may not send batches sends single requests, so that a fault meets one operation. The user reader, who
+// may not acquire, is in cases only.
 const (
 	nodeUser   = "node"
 	singleUser = "single"
@@ -59,7 +59,8 @@ type node struct {
 	down, paused bool
 }
 
-// newDeployment starts nodes with these flags: one with NATS in it, or several on one server. The tokens go on behind last.
+// newDeployment starts nodes with these flags: one with NATS in it, or several on one server. The tokens go on behind
+// last.
 func newDeployment(t *testing.T, nodes int, last holdfast.Token, flags ...string) *deployment {
 	t.Helper()
 	d := &deployment{grants: newGrants()}
@@ -77,7 +78,8 @@ func newDeployment(t *testing.T, nodes int, last holdfast.Token, flags ...string
 			d.url = m.URL
 			where = []string{"--nats-config", writeConfig(t, strings.TrimPrefix(m.URL, "nats://"))}
 		}
-		m.Args = append([]string{"serve", "--name", fmt.Sprintf("n%d", i+1), "--user", nodeUser, "--password", password}, where...)
+		m.Args = append([]string{"serve", "--name", fmt.Sprintf("n%d", i+1), "--user", nodeUser, "--password",
+			password}, where...)
 		m.Args = append(m.Args, flags...)
 		m.Start()
 		d.nodes = append(d.nodes, &node{Member: m})

@@ -55,9 +55,11 @@ type answer struct {
 
 func startDriver(t *testing.T, words []string) *driver {
 	t.Helper()
-	d := &driver{process: exec.Command(words[0], words[1:]...), stderr: &stand.Lines{}, changed: make(chan struct{}), begun: now()}
+	d := &driver{process: exec.Command(words[0], words[1:]...), stderr: &stand.Lines{}, changed: make(chan struct{}),
+		begun: now()}
 	d.process.Dir, d.process.Stderr = root, d.stderr
-	d.process.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // else each process with the race detector ends a second later
+	// else each process with the race detector ends a second later
+	d.process.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	var err error
 	if d.in, err = d.process.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -152,12 +154,13 @@ func (d *driver) take(data []byte) error {
 	return nil
 }
 
-// between checks a moment that a driver tells. It is checked wherever it is told, so that a driver with another clock is
-// found out.
+// between checks a moment that a driver tells. It is checked wherever it is told, so that a driver with another clock
+// is found out.
 func between(begin int64, told any, end int64) error {
 	at, err := moment(told)
 	if err == nil && (at < begin || at > end) {
-		err = fmt.Errorf("at_ns is not within %d and %d, when it was asked and answered: it is to be of CLOCK_MONOTONIC", begin, end)
+		err = fmt.Errorf(
+			"at_ns is not within %d and %d, when it was asked and answered: it is to be of CLOCK_MONOTONIC", begin, end)
 	}
 	return err
 }

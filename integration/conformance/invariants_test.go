@@ -24,7 +24,8 @@ func (r *run) free(ctx context.Context, begun int64, closed bool) error {
 	}
 	for _, id := range r.d.grants.runOut(r.owners, begun) {
 		if !lost[id] {
-			return fmt.Errorf("token %s of %q was not released when its client was closed, and has run out", id.token, id.resource)
+			return fmt.Errorf("token %s of %q was not released when its client was closed, and has run out", id.token,
+				id.resource)
 		}
 	}
 	return nil
@@ -67,8 +68,8 @@ type lock struct {
 	at int64
 }
 
-// locks returns the locks that were acquired, and those of scoped forms that were lost and whose lease is known: it is the
-// only other one of its owner. It is called with the driver's mu held.
+// locks returns the locks that were acquired, and those of scoped forms that were lost and whose lease is known: it is
+// the only other one of its owner. It is called with the driver's mu held.
 func (r *run) locks() (locks []lock) {
 	known := map[leaseID]bool{}
 	for _, c := range r.driver.commands {
@@ -131,8 +132,9 @@ func (r *run) violations(ctx context.Context) (found []error) {
 	for _, l := range locks {
 		end := r.driver.until(l)
 		if next := r.d.grants.next(l.leaseID, l.shared); next != nil && next.known < end {
-			found = append(found, fmt.Errorf("lock %q on %q, token %s, was taken for held %d µs after %q was granted token %s",
-				l.name, l.resource, l.token, (end-next.known)/1000, next.owner, next.token))
+			found = append(found,
+				fmt.Errorf("lock %q on %q, token %s, was taken for held %d µs after %q was granted token %s",
+					l.name, l.resource, l.token, (end-next.known)/1000, next.owner, next.token))
 		}
 	}
 	return slices.DeleteFunc(found, func(err error) bool { return err == nil })
@@ -144,7 +146,8 @@ func (r *run) confirmed(ctx context.Context, l lock) error {
 		g, changed := r.d.grants.look(l.leaseID)
 		if g.confirmed {
 			if g.owner != l.owner || g.fence != l.fence {
-				return fmt.Errorf("lock %q has owner %q and fence %s, and the service has granted token %s of %q to %q with fence %s",
+				return fmt.Errorf(
+					"lock %q has owner %q and fence %s, and the service has granted token %s of %q to %q with fence %s",
 					l.name, l.owner, l.fence, l.token, l.resource, g.owner, g.fence)
 			}
 			return nil
@@ -152,7 +155,8 @@ func (r *run) confirmed(ctx context.Context, l lock) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("lock %q has token %s of %q, and the service has not granted it", l.name, l.token, l.resource)
+			return fmt.Errorf("lock %q has token %s of %q, and the service has not granted it", l.name, l.token,
+				l.resource)
 		}
 	}
 }

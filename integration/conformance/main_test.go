@@ -21,7 +21,9 @@ const patience = 30 * time.Second
 // atOnce is how many cases run at the same time, unless -parallel says otherwise. Most of them wait.
 const atOnce = "8"
 
-var driverFlag = flag.String("conformance.driver", "", "run the cases with this driver alone: a `COMMAND` and its arguments, separated by blanks, which runs at the root of the repository")
+var driverFlag = flag.String("conformance.driver", "",
+	"run the cases with this driver alone: a `COMMAND` and its arguments, separated by blanks, which runs at the "+
+		"root of the repository")
 
 func TestMain(m *testing.M) {
 	flag.Parse()

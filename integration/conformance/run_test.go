@@ -116,7 +116,8 @@ func (r *run) step(s *step) error {
 
 func (f *fault) rule() proxy.Rule {
 	rule := proxy.Rule{Op: f.Op, Times: f.Times}
-	rule.Verdict = map[string]proxy.Verdict{"lose": proxy.Lose, "double": proxy.Double, "hold": proxy.Keep, "forge": proxy.Forge}[f.What]
+	rule.Verdict = map[string]proxy.Verdict{"lose": proxy.Lose, "double": proxy.Double, "hold": proxy.Keep,
+		"forge": proxy.Forge}[f.What]
 	rule.Forge = func(body []byte) []byte { return forged(body, f.Reply) }
 	rule.Direction = map[string]proxy.Direction{"requests": proxy.Requests, "answers": proxy.Answers}[f.Of]
 	return rule
@@ -358,8 +359,8 @@ func (r *run) until(ctx context.Context, u *until) error {
 	return r.untilState(ctx, u.Free, func(s state) bool { return len(s.Holders) == 0 })
 }
 
-// lookTimeout is how long one look waits for its answer: a request that a node took with it when it was killed gets none,
-// and has to be sent again.
+// lookTimeout is how long one look waits for its answer: a request that a node took with it when it was killed gets
+// none, and has to be sent again.
 const lookTimeout = 2 * time.Second
 
 // untilState waits for a state of a resource.
@@ -416,7 +417,8 @@ func (r *run) finish() error {
 func (r *run) closeClients(ctx context.Context) (closed bool, err error) {
 	var closing []*command
 	for _, name := range slices.Sorted(maps.Keys(r.open)) {
-		c, err := r.driver.send(&step{stepMembers: stepMembers{Call: "close", Client: name}}, map[string]any{"call": "close", "client": name})
+		c, err := r.driver.send(&step{stepMembers: stepMembers{Call: "close", Client: name}},
+			map[string]any{"call": "close", "client": name})
 		if err != nil {
 			return false, err
 		}

@@ -74,7 +74,8 @@ func TestNamesOfCases(t *testing.T) {
 			}
 			err = f.claim(names)
 		}
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+		if test.want == "" && err != nil || test.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s\n%s\ngot  %v\nwant %q", test.first, test.second, err, test.want)
 		}
 	}
@@ -131,20 +132,26 @@ func TestViolations(t *testing.T) {
 		want string
 	}{
 		{name: "lost in time", note: lost, seen: 501},
-		{name: "lost too late", note: lost, seen: 499, want: `"l" on "n", token 1, was taken for held 0 µs after "b" was granted token 2`},
-		{name: "lost of another lock", note: strings.Replace(lost, `"l"`, `"m"`, 1), seen: 499, want: "was taken for held"},
+		{name: "lost too late", note: lost, seen: 499,
+			want: `"l" on "n", token 1, was taken for held 0 µs after "b" was granted token 2`},
+		{name: "lost of another lock", note: strings.Replace(lost, `"l"`, `"m"`, 1), seen: 499,
+			want: "was taken for held"},
 		{name: "never lost", seen: 499, want: "was taken for held"},
 		{name: "released in time", released: 400, seen: 450},
 		{name: "released too late", released: 460, seen: 450, want: "was taken for held"},
 		{name: "closed in time", closed: 400, seen: 450},
 		{name: "broken", events: []holdfast.Event{{Kind: holdfast.EventBroken, Lease: lease(1, "a", 1)}}, seen: 450},
 		{name: "shared with an exclusive lease", acquire: shared, seen: 450, want: "was taken for held"},
-		{name: "shared", acquire: shared, events: []holdfast.Event{{Kind: holdfast.EventAcquired, Lease: sharedLease(2, "b")}}, seen: 450},
+		{name: "shared", acquire: shared, events: []holdfast.Event{
+			{Kind: holdfast.EventAcquired, Lease: sharedLease(2, "b")}}, seen: 450},
 		{name: "scoped form in time", acquire: within, result: `{"error": {"code": "lost"}}`, note: lost, seen: 501},
-		{name: "scoped form too late", acquire: within, result: `{"error": {"code": "lost"}}`, note: lost, seen: 499, want: "was taken for held"},
-		{name: "another fence", result: strings.Replace(acquired, `001"`, `002"`, 1), want: "with fence 000000000000001"},
+		{name: "scoped form too late", acquire: within, result: `{"error": {"code": "lost"}}`, note: lost, seen: 499,
+			want: "was taken for held"},
+		{name: "another fence", result: strings.Replace(acquired, `001"`, `002"`, 1),
+			want: "with fence 000000000000001"},
 		{name: "another owner", result: strings.Replace(acquired, `"a"`, `"b"`, 1), want: `has owner "b"`},
-		{name: "another token", result: strings.Replace(acquired, `"1"`, `"3"`, 1), want: "the service has not granted it"},
+		{name: "another token", result: strings.Replace(acquired, `"1"`, `"3"`, 1),
+			want: "the service has not granted it"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -171,8 +178,10 @@ func TestViolations(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // what the journal does not have yet will not come
-			found := (&run{T: t, d: &deployment{grants: g}, driver: d, vars: vars{"c": map[string]any{"owner": "a"}}}).violations(ctx)
-			if test.want == "" && len(found) > 0 || test.want != "" && (len(found) != 1 || !strings.Contains(found[0].Error(), test.want)) {
+			found := (&run{T: t, d: &deployment{grants: g}, driver: d,
+				vars: vars{"c": map[string]any{"owner": "a"}}}).violations(ctx)
+			if test.want == "" && len(found) > 0 ||
+				test.want != "" && (len(found) != 1 || !strings.Contains(found[0].Error(), test.want)) {
 				t.Errorf("got %v, want %q", found, test.want)
 			}
 		})
@@ -187,7 +196,8 @@ func (d *driver) add(t *testing.T, call, result string, sent int64) {
 		t.Fatal(err)
 	}
 	o := object(t, result)
-	d.commands = append(d.commands, &command{id: len(d.commands) + 1, step: s, sent: sent, came: sent + 50, answer: answer{o["ok"], o["error"]}})
+	d.commands = append(d.commands, &command{id: len(d.commands) + 1, step: s, sent: sent, came: sent + 50,
+		answer: answer{o["ok"], o["error"]}})
 }
 
 func object(t *testing.T, data string) map[string]any {
@@ -231,7 +241,8 @@ func TestBrokenDrivers(t *testing.T) {
 		{answering(`{"id": 1, "ok": {"token": "1"}}`), "it is a number as text"},
 		{answering(`{"id": 1, "ok": {"token": "1", "at_ns": "1"}}`), "it is to be of CLOCK_MONOTONIC"},
 		{answering(`{"note": "lost", "lock": "l", "at_ns": "1"}`), "it is to be of CLOCK_MONOTONIC"},
-		{`read command; echo '{"id": 1, "error": {}}'; echo '{"id": 1, "error": {}}'; read command`, "was answered before"},
+		{`read command; echo '{"id": 1, "error": {}}'; echo '{"id": 1, "error": {}}'; read command`,
+			"was answered before"},
 	} {
 		d := startDriver(t, []string{"sh", "-c", test.script})
 		ctx, cancel := stepContext(t)

@@ -189,7 +189,8 @@ func TestBatchOfAllOperations(t *testing.T) {
 		b.get(keys[3])
 		b.breakIt(keys[4], &messages.BreakRequest{Token: 1, Reason: "the test says so"})
 		got := c.inbox(e).ask(b)
-		c.wantStatuses(got, messages.Status_GRANTED, messages.Status_RELEASED, messages.Status_EXTENDED, messages.Status_HELD, messages.Status_RELEASED)
+		c.wantStatuses(got, messages.Status_GRANTED, messages.Status_RELEASED, messages.Status_EXTENDED,
+			messages.Status_HELD, messages.Status_RELEASED)
 		for _, i := range []int{0, 2, 3} {
 			if l := got[i].GetLease(); l.GetResource() != keys[i] || l.GetToken() != 1 {
 				t.Errorf("call %d: got %v", i+1, l)
@@ -198,7 +199,8 @@ func TestBatchOfAllOperations(t *testing.T) {
 		if l := got[0].GetLease(); l.GetOwner() != "b" || l.GetTtlMs() != hour || l.GetMetadata()["k"] != "v" {
 			t.Errorf("got %v", l)
 		}
-		for i, want := range []messages.Status{messages.Status_HELD, messages.Status_FREE, messages.Status_HELD, messages.Status_HELD, messages.Status_FREE} {
+		for i, want := range []messages.Status{messages.Status_HELD, messages.Status_FREE, messages.Status_HELD,
+			messages.Status_HELD, messages.Status_FREE} {
 			c.want(want, 1, "holdfast.get."+keys[i], ``)
 		}
 	}
@@ -211,14 +213,16 @@ func TestBatchKeepsTheOrderOfAKey(t *testing.T) {
 		keys, want := keysOf(e.String(), 20), []messages.Status(nil)
 		var b bundle
 		for round := range uint64(5) {
-			for _, status := range []messages.Status{messages.Status_GRANTED, messages.Status_HELD, messages.Status_EXTENDED, messages.Status_RELEASED, messages.Status_FREE} {
+			for _, status := range []messages.Status{messages.Status_GRANTED, messages.Status_HELD,
+				messages.Status_EXTENDED, messages.Status_RELEASED, messages.Status_FREE} {
 				for _, key := range keys {
 					want = append(want, status)
 					switch status {
 					case messages.Status_GRANTED:
 						b.acquire(key, &messages.AcquireRequest{Owner: fmt.Sprint("o", round), TtlMs: hour})
 					case messages.Status_EXTENDED:
-						b.extend(key, &messages.ExtendRequest{Owner: fmt.Sprint("o", round), Token: round + 1, TtlMs: hour})
+						b.extend(key, &messages.ExtendRequest{Owner: fmt.Sprint("o", round), Token: round + 1,
+							TtlMs: hour})
 					case messages.Status_RELEASED:
 						b.release(key, &messages.ReleaseRequest{Owner: fmt.Sprint("o", round), Token: round + 1})
 					default:
@@ -254,7 +258,8 @@ func TestIllegalCallsOfABatch(t *testing.T) {
 		b.acquire(keys[0], &messages.AcquireRequest{Owner: strings.Repeat("o", 20_000), TtlMs: hour})
 		b.acquire(keys[1], &messages.AcquireRequest{Owner: "a", TtlMs: hour})
 		words := []string{
-			"", "ttl_ms", "owner", "ttl_ms", "token", "shard: " + fmt.Sprint(messages.ShardOf(other, 4)), "key", "key", "key",
+			"", "ttl_ms", "owner", "ttl_ms", "token", "shard: " + fmt.Sprint(messages.ShardOf(other, 4)), "key", "key",
+			"key",
 			"one operation", "16384 bytes", "",
 		}
 		for i, r := range c.inbox(e).ask(b) {
@@ -339,7 +344,8 @@ func TestLargestBatch(t *testing.T) {
 			want := []messages.Status{messages.Status_GRANTED, messages.Status_HELD}[i]
 			for i, r := range c.inbox(e).ask(b) {
 				l := r.GetLease()
-				if r.GetStatus() != want || l.GetResource() != b[i].GetKey() || l.GetToken() != 1 || l.GetMetadata()["m"] != metadata["m"] {
+				if r.GetStatus() != want || l.GetResource() != b[i].GetKey() || l.GetToken() != 1 ||
+					l.GetMetadata()["m"] != metadata["m"] {
 					t.Fatalf("call %d got %v, want %s", i+1, r, want)
 				}
 			}
@@ -366,7 +372,8 @@ func TestRepeatedCall(t *testing.T) {
 				}
 			}
 		}
-		c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+key, fmt.Sprintf(`{"owner":"a","ttl_ms":%d,"request_id":"r1"}`, hour))
+		c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+key,
+			fmt.Sprintf(`{"owner":"a","ttl_ms":%d,"request_id":"r1"}`, hour))
 		c.want(messages.Status_RELEASED, 0, "holdfast.release."+key, `{"owner":"a","request_id":"r1"}`)
 		c.wantStatuses(c.inbox(e).ask(b[:2]), messages.Status_RELEASED, messages.Status_RELEASED) // late copies
 	}
@@ -505,7 +512,8 @@ func TestBatchWithoutAnInbox(t *testing.T) {
 	var b bundle
 	b.acquire(key, &messages.AcquireRequest{Owner: "a", TtlMs: hour})
 	replies := []string{
-		"", "$KV.HOLDFAST_0.journal.2", "$JS.API.STREAM.DELETE.KV_HOLDFAST_0", "holdfast.release.orders.42", "holdfast.shard.3.batch",
+		"", "$KV.HOLDFAST_0.journal.2", "$JS.API.STREAM.DELETE.KV_HOLDFAST_0", "holdfast.release.orders.42",
+		"holdfast.shard.3.batch",
 		strings.Repeat("x", 256),
 	}
 	for _, reply := range replies {
@@ -536,7 +544,8 @@ func TestRateOfCalls(t *testing.T) {
 		overloaded := 0
 		for i, r := range in.ask(b) {
 			switch {
-			case r.GetStatus() == messages.Status_OVERLOADED && strings.Contains(r.GetError(), "rate: 1 requests a second"):
+			case r.GetStatus() == messages.Status_OVERLOADED &&
+				strings.Contains(r.GetError(), "rate: 1 requests a second"):
 				overloaded++
 			case r.GetStatus() != messages.Status_FREE:
 				t.Errorf("call %d: got %v", i+1, r)

@@ -46,7 +46,8 @@ func TestHeldBack(t *testing.T) {
 			{messages.Event_RELEASED, 3, false, ""},
 		} {
 			e := w.next()
-			if e.GetKind() != want.kind || e.GetLease().GetToken() != want.token || e.GetHeldBack() != want.heldBack || e.GetReason() != want.reason {
+			if e.GetKind() != want.kind || e.GetLease().GetToken() != want.token || e.GetHeldBack() != want.heldBack ||
+				e.GetReason() != want.reason {
 				t.Errorf("got %v, want %+v", e, want)
 			}
 		}
@@ -57,7 +58,8 @@ func TestHeldBack(t *testing.T) {
 func (q *requester) wantHeldBack(request proto.Message, owner string, token uint64, least, most uint32) {
 	q.Helper()
 	r := q.want(messages.Status_HELD_BACK, token, request)
-	if l := r.GetLease(); l.GetOwner() != owner || l.GetRemainingMs() != 0 || r.GetHeld() != 0 || len(r.GetHolders()) != 0 {
+	if l := r.GetLease(); l.GetOwner() != owner || l.GetRemainingMs() != 0 || r.GetHeld() != 0 ||
+		len(r.GetHolders()) != 0 {
 		q.Errorf("%v: %v", request, r)
 	}
 	if left := r.GetLeftMs(); left < least || left > most {
@@ -70,7 +72,8 @@ func TestDelayEnds(t *testing.T) {
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.orders.*")
 	const subject = ".orders.42"
-	c.want(messages.Status_GRANTED, 1, "holdfast.acquire"+subject, `{"owner":"a","ttl_ms":100,"delay_ms":100,"confirm":true}`)
+	c.want(messages.Status_GRANTED, 1, "holdfast.acquire"+subject,
+		`{"owner":"a","ttl_ms":100,"delay_ms":100,"confirm":true}`)
 	c.want(messages.Status_GRANTED, 2, "holdfast.acquire"+subject, `{"owner":"b","ttl_ms":60000,"wait_ms":60000}`)
 	var events []*messages.Event
 	for range 4 {
@@ -93,8 +96,10 @@ func TestListOfHeldBack(t *testing.T) {
 	_, c := start(t)
 	for i := range 30 {
 		subject := fmt.Sprint(".orders.", i)
-		c.want(messages.Status_GRANTED, 1, "holdfast.acquire"+subject, `{"owner":"a","ttl_ms":60000,"confirm":true,"limit":3}`)
-		c.want(messages.Status_GRANTED, 2, "holdfast.acquire"+subject, `{"owner":"b","ttl_ms":60000,"delay_ms":3600000,"limit":3}`)
+		c.want(messages.Status_GRANTED, 1, "holdfast.acquire"+subject,
+			`{"owner":"a","ttl_ms":60000,"confirm":true,"limit":3}`)
+		c.want(messages.Status_GRANTED, 2, "holdfast.acquire"+subject,
+			`{"owner":"b","ttl_ms":60000,"delay_ms":3600000,"limit":3}`)
 		c.want(messages.Status_GRANTED, 3, "holdfast.acquire"+subject, `{"owner":"c","ttl_ms":60000,"limit":3}`)
 		c.want(messages.Status_RELEASED, 0, "holdfast.break"+subject, `{"token":1}`)
 		if i%2 == 0 {
@@ -134,9 +139,11 @@ func TestListOfHeldBack(t *testing.T) {
 func TestDelayRules(t *testing.T) {
 	_, c := start(t)
 	for json, want := range map[string]string{
-		`{"owner":"a","ttl_ms":60000,"delay_ms":3600001}`:                      "delay_ms: at most 3600000, got 3600001",
-		`{"owner":"a","ttl_ms":60000,"delay_ms":1,"durability":"EPHEMERAL"}`:   "durability: PERSISTENT, since delay_ms or confirm is set, got EPHEMERAL",
-		`{"owner":"a","ttl_ms":60000,"confirm":true,"durability":"EPHEMERAL"}`: "durability: PERSISTENT, since delay_ms or confirm is set, got EPHEMERAL",
+		`{"owner":"a","ttl_ms":60000,"delay_ms":3600001}`: "delay_ms: at most 3600000, got 3600001",
+		`{"owner":"a","ttl_ms":60000,"delay_ms":1,"durability":"EPHEMERAL"}`: "durability: PERSISTENT, since " +
+			"delay_ms or confirm is set, got EPHEMERAL",
+		`{"owner":"a","ttl_ms":60000,"confirm":true,"durability":"EPHEMERAL"}`: "durability: PERSISTENT, since " +
+			"delay_ms or confirm is set, got EPHEMERAL",
 	} {
 		if r := c.want(messages.Status_INVALID, 0, "holdfast.acquire.orders.42", json); r.GetError() != want {
 			t.Errorf("%s: %q, want %q", json, r.GetError(), want)

@@ -72,7 +72,8 @@ func TestEvents(t *testing.T) {
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.orders.*")
 	const subject = ".orders.42"
-	acquired := c.want(messages.Status_GRANTED, 1, "holdfast.acquire"+subject, `{"owner":"a","ttl_ms":60000,"metadata":{"job":"7"}}`).GetLease()
+	acquired := c.want(messages.Status_GRANTED, 1, "holdfast.acquire"+subject,
+		`{"owner":"a","ttl_ms":60000,"metadata":{"job":"7"}}`).GetLease()
 	c.want(messages.Status_EXTENDED, 1, "holdfast.extend"+subject, `{"owner":"a","ttl_ms":30000}`)
 	c.want(messages.Status_RELEASED, 0, "holdfast.release"+subject, `{"owner":"a"}`)
 	c.want(messages.Status_GRANTED, 2, "holdfast.acquire"+subject, `{"owner":"b","ttl_ms":60000}`)
@@ -81,7 +82,8 @@ func TestEvents(t *testing.T) {
 
 	lease := func(owner string, token uint64, ttl, remaining uint32) *messages.Lease {
 		return &messages.Lease{
-			Resource: "orders.42", Owner: owner, Token: token, Fence: fmt.Sprintf("%015d", token), TtlMs: ttl, RemainingMs: remaining,
+			Resource: "orders.42", Owner: owner, Token: token, Fence: fmt.Sprintf("%015d", token), TtlMs: ttl,
+			RemainingMs: remaining,
 		}
 	}
 	first := acquired.GetMetadata()
@@ -101,7 +103,8 @@ func TestEvents(t *testing.T) {
 		if got.GetAtMs() == 0 || got.GetLease().GetAcquiredAtMs() == 0 {
 			t.Errorf("event %d has no time: %v", i, got)
 		}
-		want.Shard, want.Position, want.Index, want.AtMs = got.GetShard(), got.GetPosition(), got.GetIndex(), got.GetAtMs()
+		want.Shard, want.Position, want.Index, want.AtMs = got.GetShard(), got.GetPosition(), got.GetIndex(),
+			got.GetAtMs()
 		want.Lease.AcquiredAtMs = got.GetLease().GetAcquiredAtMs()
 		if !proto.Equal(got, want) {
 			t.Errorf("event %d\ngot  %v\nwant %v", i, got, want)
@@ -129,7 +132,8 @@ func TestNoEvents(t *testing.T) {
 // Names that a subject cannot hold come encoded, and wildcards select by level.
 func TestEventSubjects(t *testing.T) {
 	s, c := start(t)
-	all, level, one := watch(t, s.Connect(), "holdfast.event.>"), watch(t, s.Connect(), "holdfast.event.a.*"), watch(t, s.Connect(), "holdfast.event.document=3A7")
+	all, level, one := watch(t, s.Connect(), "holdfast.event.>"), watch(t, s.Connect(), "holdfast.event.a.*"),
+		watch(t, s.Connect(), "holdfast.event.document=3A7")
 	resources := []string{"document:7", "a.b", "a..b", "a.b.c", "caf\u00e9 *>", "a b"}
 	for _, r := range resources {
 		key, err := messages.EncodeKey(r)
@@ -165,16 +169,18 @@ func TestEventPermissions(t *testing.T) {
 	s := stand.Start(t, stand.Config{ConfigFile: file, Login: login, Shards: 2})
 	c := &client{t, s.Connect(login)}
 	denied := make(chan error, 1)
-	orders := s.Connect(nats.UserInfo("orders", "orders"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		select {
-		case denied <- err:
-		default:
-		}
-	}))
+	orders := s.Connect(nats.UserInfo("orders", "orders"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			select {
+			case denied <- err:
+			default:
+			}
+		}))
 	if _, err := orders.SubscribeSync("holdfast.event.>"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-denied; !strings.Contains(err.Error(), "Permissions Violation") && !strings.Contains(err.Error(), "permissions violation") {
+	if err := <-denied; !strings.Contains(err.Error(), "Permissions Violation") &&
+		!strings.Contains(err.Error(), "permissions violation") {
 		t.Errorf("subscribing to all events: %v", err)
 	}
 	w := watch(t, orders, "holdfast.event.orders.>")
@@ -191,7 +197,8 @@ func TestEventPermissions(t *testing.T) {
 func TestNodeMayNotPublishEvents(t *testing.T) {
 	file := mustWriteUsers(t, `{ user: node, password: node, permissions: { publish: { deny: "holdfast.event.>" } } }`)
 	login, log := nats.UserInfo("node", "node"), &logBook{}
-	s := stand.Start(t, stand.Config{ConfigFile: file, Login: login, Shards: 1, Log: slog.New(slog.NewTextHandler(log, nil))})
+	s := stand.Start(t, stand.Config{ConfigFile: file, Login: login, Shards: 1,
+		Log: slog.New(slog.NewTextHandler(log, nil))})
 	c := &client{t, s.Connect(login)}
 	watch(t, c.nc, "holdfast.event.>") // without a subscriber nothing is published
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.x", `{"owner":"a","ttl_ms":60000}`)

@@ -48,7 +48,8 @@ func beginBusy(s *stand.Stand, times int) (half <-chan struct{}, wait func()) {
 		clients.Go(func() {
 			for range times {
 				subject := fmt.Sprint(".r.", dice.IntN(10))
-				op, request := "acquire", fmt.Sprintf(`{"owner":"%d","ttl_ms":%d,"wait_ms":%d}`, owner, 100+dice.IntN(200), dice.IntN(20))
+				op, request := "acquire", fmt.Sprintf(`{"owner":"%d","ttl_ms":%d,"wait_ms":%d}`, owner,
+					100+dice.IntN(200), dice.IntN(20))
 				switch dice.IntN(8) {
 				case 0:
 					op, request = "extend", fmt.Sprintf(`{"owner":"%d","ttl_ms":%d}`, owner, 100+dice.IntN(200))
@@ -70,7 +71,8 @@ func beginBusy(s *stand.Stand, times int) (half <-chan struct{}, wait func()) {
 // journalled returns the events of all that is committed, of each shard in their order.
 func journalled(s *stand.Stand) map[uint32][]*messages.Event {
 	s.Helper()
-	d, err := jetstream.OpenDeployment(s.Context(), s.Connect(), jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix})
+	d, err := jetstream.OpenDeployment(s.Context(), s.Connect(),
+		jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -207,7 +209,8 @@ func outlive(t *testing.T, js natsjs.JetStream, round int) {
 	t.Helper()
 	c := &client{t, js.Conn()}
 	publish := func() bool {
-		ack, err := js.Publish(t.Context(), messages.DefaultPrefix.StoredEvent("probe"), nil, natsjs.WithMsgID(fmt.Sprint("probe ", round)))
+		ack, err := js.Publish(t.Context(), messages.DefaultPrefix.StoredEvent("probe"), nil,
+			natsjs.WithMsgID(fmt.Sprint("probe ", round)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,10 @@ func TestFlood(t *testing.T) {
 			var sending sync.WaitGroup
 			for n := range clients {
 				nc := s.Connect()
-				sending.Go(func() { f.send(nc, each, func(i int) string { return subject(fmt.Sprintf("%s.%d.%d", name, n, i)) }) })
+				sending.Go(func() {
+					f.send(nc, each,
+						func(i int) string { return subject(fmt.Sprintf("%s.%d.%d", name, n, i)) })
+				})
 			}
 			sending.Wait()
 			select {
@@ -78,7 +81,8 @@ func (f *flood) send(nc *nats.Conn, requests int, subject func(int) string) {
 		err = sub.SetPendingLimits(-1, -1)
 	}
 	for i := 0; i < requests && err == nil; i++ {
-		err = nc.PublishMsg(&nats.Msg{Subject: subject(i), Reply: inbox, Data: []byte(`{"owner":"a","ttl_ms":3600000}`)})
+		err = nc.PublishMsg(&nats.Msg{Subject: subject(i), Reply: inbox,
+			Data: []byte(`{"owner":"a","ttl_ms":3600000}`)})
 	}
 	if err != nil {
 		f.Error(err)

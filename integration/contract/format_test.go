@@ -131,7 +131,8 @@ func TestDataOfFormat1(t *testing.T) {
 		token uint64
 		owner string
 	}{
-		"held.0": {1, "owner.0"}, "held.1": {2, "owner.1"}, "held.2": {3, "owner.2"}, "held.3": {4, "owner.3"}, "late": {2, "late"},
+		"held.0": {1, "owner.0"}, "held.1": {2, "owner.1"}, "held.2": {3, "owner.2"}, "held.3": {4, "owner.3"},
+		"late": {2, "late"},
 	} {
 		r := c.want(messages.Status_HELD, held.token, "holdfast.get."+resource, `{}`)
 		if l := r.GetLease(); l.GetOwner() != held.owner || l.GetFence() != messages.Token(held.token).String() ||
@@ -142,18 +143,21 @@ func TestDataOfFormat1(t *testing.T) {
 	if all := c.all("", 2); len(all) != 5 {
 		t.Errorf("%v are held", all)
 	}
-	c.want(messages.Status_GRANTED, 4, "holdfast.acquire.held.3", `{"owner":"owner.3","ttl_ms":60000,"request_id":"request.3"}`)
+	c.want(messages.Status_GRANTED, 4, "holdfast.acquire.held.3",
+		`{"owner":"owner.3","ttl_ms":60000,"request_id":"request.3"}`)
 	c.want(messages.Status_RELEASED, 0, "holdfast.release.free.late", `{"owner":"passer"}`)
 	c.want(messages.Status_STALE_TOKEN, 3, "holdfast.release.held.2", `{"owner":"owner.2","token":2}`)
 
-	// Tokens go on: behind those that are remembered, behind what ephemeral leases may have had, and behind the low-water mark.
+	// Tokens go on: behind those that are remembered, behind what ephemeral leases may have had, and behind the
+	// low-water mark.
 	const shared = `{"owner":%q,"ttl_ms":600000,"limit":5}`
 	for resource, token := range map[string]uint64{
 		"free.1": 2, "free.2": 3, "free.3": 4, "free.late": 3, "stone.1": 3, "stone.30": 3, "recent.1": 2, "expired": 2,
 		"ephemeral.held": 1001, "ephemeral.free": 1001, "ephemeral.late": 1002, "forgotten.1": 2, "unknown": 2,
 	} {
 		for i, owner := range []string{"one", "two", "three"} {
-			r := c.want(messages.Status_GRANTED, token+uint64(i), "holdfast.acquire."+resource, fmt.Sprintf(shared, owner))
+			r := c.want(messages.Status_GRANTED, token+uint64(i), "holdfast.acquire."+resource,
+				fmt.Sprintf(shared, owner))
 			if fence := messages.Token(token).String(); r.GetLease().GetFence() != fence {
 				t.Errorf("%s: the fence of %s is %s, want %s", resource, owner, r.GetLease().GetFence(), fence)
 			}
@@ -164,7 +168,8 @@ func TestDataOfFormat1(t *testing.T) {
 	// What was held before may end and be shared.
 	c.want(messages.Status_RELEASED, 0, "holdfast.release.held.1", `{"owner":"owner.1","token":2}`)
 	c.want(messages.Status_GRANTED, 3, "holdfast.acquire.held.1", fmt.Sprintf(shared, "one"))
-	c.want(messages.Status_EXTENDED, 4, "holdfast.extend.held.2", `{"owner":"owner.2","token":3,"ttl_ms":600000,"limit":5}`)
+	c.want(messages.Status_EXTENDED, 4, "holdfast.extend.held.2",
+		`{"owner":"owner.2","token":3,"ttl_ms":600000,"limit":5}`)
 	c.want(messages.Status_GRANTED, 5, "holdfast.acquire.held.2", fmt.Sprintf(shared, "one"))
 	c.commitUntilCompacted()
 	s.Restart()
@@ -175,7 +180,8 @@ func TestDataOfFormat1(t *testing.T) {
 		}
 	}
 	for resource, holders := range map[string]string{
-		"free.2": "one three", "unknown": "one three", "ephemeral.held": "one three", "held.0": "owner.0", "held.1": "one", "held.2": "owner.2 one", "held.3": "owner.3",
+		"free.2": "one three", "unknown": "one three", "ephemeral.held": "one three", "held.0": "owner.0",
+		"held.1": "one", "held.2": "owner.2 one", "held.3": "owner.3",
 	} {
 		var owners []string
 		for _, l := range c.ask("holdfast.get."+resource, `{}`).GetHolders() {
@@ -199,7 +205,8 @@ func TestDataOfFormat2(t *testing.T) {
 		t.Helper()
 		holders := []string{}
 		for _, l := range c.ask("holdfast.get."+resource, `{}`).GetHolders() {
-			holders = append(holders, fmt.Sprintf("%s %d %v %s", l.GetOwner(), l.GetToken(), l.GetSlots(), l.GetMetadata()["of"]))
+			holders = append(holders, fmt.Sprintf("%s %d %v %s", l.GetOwner(), l.GetToken(), l.GetSlots(),
+				l.GetMetadata()["of"]))
 		}
 		if !slices.Equal(holders, want) {
 			t.Errorf("%s is held by %q, want %q", resource, holders, want)
@@ -214,17 +221,22 @@ func TestDataOfFormat2(t *testing.T) {
 		wantHolders("mutex."+when, holder("mutex", first+1, "", "mutex"))
 		wantHolders("readers."+when, holder("ann", first+1, "0", "ann"), holder("bob", first+2, "1", ""))
 		wantHolders("semaphore."+when, holder("ann", first+1, "0 1", ""), holder("cat", first+3, "3", ""))
-		c.want(messages.Status_GRANTED, first+1, "holdfast.acquire.mutex."+when, `{"owner":"mutex","ttl_ms":60000,"request_id":"mutex"}`)
+		c.want(messages.Status_GRANTED, first+1, "holdfast.acquire.mutex."+when,
+			`{"owner":"mutex","ttl_ms":60000,"request_id":"mutex"}`)
 
-		c.want(messages.Status_UPDATED, first+1, "holdfast.set.mutex."+when, `{"owner":"mutex","metadata":{"of":"set"}}`)
-		c.want(messages.Status_UPDATED, first+2, "holdfast.set.readers."+when, `{"owner":"bob","metadata":{"of":"set"}}`)
+		c.want(messages.Status_UPDATED, first+1, "holdfast.set.mutex."+when,
+			`{"owner":"mutex","metadata":{"of":"set"}}`)
+		c.want(messages.Status_UPDATED, first+2, "holdfast.set.readers."+when,
+			`{"owner":"bob","metadata":{"of":"set"}}`)
 		c.want(messages.Status_RELEASED, 0, "holdfast.break.semaphore."+when, fmt.Sprintf(`{"token":%d}`, first+1))
 		c.want(messages.Status_RELEASED, 0, "holdfast.release.semaphore."+when, `{"owner":"cat"}`)
 		c.want(messages.Status_GRANTED, first+4, "holdfast.acquire.semaphore."+when,
 			fmt.Sprintf(`{"owner":"dan","ttl_ms":3600000,"session":%q,"confirm":true}`, session))
 	}
-	for resource, token := range map[string]uint64{"stone.1": 3, "recent.1": 2, "expired": 2, "ephemeral": 1001, "free.late": 3, "forgotten.1": 2} {
-		c.want(messages.Status_GRANTED, token, "holdfast.acquire."+resource, fmt.Sprintf(`{"owner":"new","ttl_ms":3600000,"session":%q}`, session))
+	for resource, token := range map[string]uint64{"stone.1": 3, "recent.1": 2, "expired": 2, "ephemeral": 1001,
+		"free.late": 3, "forgotten.1": 2} {
+		c.want(messages.Status_GRANTED, token, "holdfast.acquire."+resource,
+			fmt.Sprintf(`{"owner":"new","ttl_ms":3600000,"session":%q}`, session))
 	}
 	c.commitUntilCompacted()
 	s.Restart()

@@ -52,7 +52,8 @@ func TestEveryStatus(t *testing.T) {
 	c.want(messages.Status_EXPIRED, 0, extend, `{"owner":"b","token":2,"ttl_ms":1000}`)
 
 	c.want(messages.Status_GRANTED, 3, acquire, `{"owner":"c","ttl_ms":100}`)
-	c.want(messages.Status_GRANTED, 4, acquire, `{"owner":"d","ttl_ms":60000,"wait_ms":60000}`) // when the 100 ms are over
+	// when the 100 ms are over
+	c.want(messages.Status_GRANTED, 4, acquire, `{"owner":"d","ttl_ms":60000,"wait_ms":60000}`)
 	c.want(messages.Status_TIMEOUT, 0, acquire, `{"owner":"e","ttl_ms":1000,"wait_ms":1}`)
 }
 
@@ -102,7 +103,8 @@ func TestLateRequest(t *testing.T) {
 		}
 	}
 	c.want(messages.Status_NOT_HELD, 0, release, `{"owner":"a","request_id":"withdrawn"}`)
-	c.want(messages.Status_CANCELLED, 0, acquire, `{"owner":"a","ttl_ms":60000,"wait_ms":1000,"request_id":"withdrawn"}`)
+	c.want(messages.Status_CANCELLED, 0, acquire,
+		`{"owner":"a","ttl_ms":60000,"wait_ms":1000,"request_id":"withdrawn"}`)
 	c.want(messages.Status_FREE, grants, get, ``)
 	s.Restart()
 	c.nc = s.Connect()
@@ -137,7 +139,9 @@ func TestWordsOfJSON(t *testing.T) {
 	}
 	lease := got["lease"].(map[string]any)
 	delete(lease, "acquired_at_ms")
-	want := "map[lease:map[fence:000000000000001 owner:a remaining_ms:30000 resource:orders.42 token:1 ttl_ms:30000] status:GRANTED]"
+	want :=
+		"map[lease:map[fence:000000000000001 owner:a remaining_ms:30000 resource:orders.42 token:1 ttl_ms:30000] " +
+			"status:GRANTED]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("got  %v\nwant %s", got, want)
 	}
@@ -159,7 +163,8 @@ func TestProtobuf(t *testing.T) {
 
 func TestContentType(t *testing.T) {
 	_, c := start(t)
-	m := &nats.Msg{Subject: get, Data: []byte(" \n{}"), Header: nats.Header{"content-type": {"application/json; charset=utf-8"}}}
+	m := &nats.Msg{Subject: get, Data: []byte(" \n{}"),
+		Header: nats.Header{"content-type": {"application/json; charset=utf-8"}}}
 	if r := c.decode(messages.JSON, c.send(m)); r.GetStatus() != messages.Status_FREE {
 		t.Errorf("got %v", r)
 	}
@@ -169,7 +174,8 @@ func TestDirectDoor(t *testing.T) {
 	_, c := start(t)
 	key := "orders.42"
 	shard := messages.ShardOf(key, 4)
-	c.want(messages.Status_GRANTED, 1, messages.DefaultPrefix.Direct(shard, messages.OpAcquire, key), `{"owner":"a","ttl_ms":30000}`)
+	c.want(messages.Status_GRANTED, 1, messages.DefaultPrefix.Direct(shard, messages.OpAcquire, key),
+		`{"owner":"a","ttl_ms":30000}`)
 	c.want(messages.Status_HELD, 1, get, ``)
 	other := (shard + 1) % 4
 	c.wantInvalid(&nats.Msg{Subject: messages.DefaultPrefix.Direct(other, messages.OpGet, key)}, messages.JSON,

@@ -24,7 +24,8 @@ func TestReplySubjectsThatAreNoInbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, reply := range []string{
-		"", "$KV.HOLDFAST_0.journal.2", "$KV.HOLDFAST_0.state.p", "$JS.API.STREAM.DELETE.KV_HOLDFAST_0", "$SYS.x", "$SRV.PING",
+		"", "$KV.HOLDFAST_0.journal.2", "$KV.HOLDFAST_0.state.p", "$JS.API.STREAM.DELETE.KV_HOLDFAST_0", "$SYS.x",
+		"$SRV.PING",
 		"holdfast.release.orders.42", "holdfast.shard.0.release.orders.42", "holdfast.event.orders.42", "holdfast",
 		strings.Repeat("x", 256),
 	} {

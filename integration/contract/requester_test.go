@@ -185,7 +185,8 @@ func (q *requester) wantHolders(r *messages.Reply, held uint32, owners ...string
 	for _, l := range r.GetHolders() {
 		got = append(got, l.GetOwner())
 	}
-	if fmt.Sprint(got) != fmt.Sprint(owners) || r.GetHeld() != held || len(got) > 0 && !proto.Equal(r.GetLease(), r.GetHolders()[0]) {
+	if fmt.Sprint(got) != fmt.Sprint(owners) || r.GetHeld() != held ||
+		len(got) > 0 && !proto.Equal(r.GetLease(), r.GetHolders()[0]) {
 		q.Fatalf("got %v,\nwant %d permits of %v", r, held, owners)
 	}
 }

@@ -108,7 +108,8 @@ func TestSecretsOfWaitingRequests(t *testing.T) {
 			request := secretly(writer(owner))
 			waiting := q.wait(1, request)
 			for _, secret := range [][]byte{nil, wrong} {
-				q.want(messages.Status_NOT_HELD, 0, with(&messages.ReleaseRequest{Owner: owner, RequestId: owner}, secret))
+				q.want(messages.Status_NOT_HELD, 0,
+					with(&messages.ReleaseRequest{Owner: owner, RequestId: owner}, secret))
 				q.want(messages.Status_NOT_OWNER, 1, with(request, secret))
 			}
 			repeated := q.ask(with(request, secret)) // it takes the place of the first
@@ -125,7 +126,8 @@ func TestSecretsOfWaitingRequests(t *testing.T) {
 func TestSecretsInJSON(t *testing.T) {
 	_, c := start(t)
 	in := func(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
-	c.want(messages.Status_GRANTED, 1, acquire, fmt.Sprintf(`{"owner":"a","ttl_ms":60000,"secret_hash":%q}`, in(messages.HashSecret(secret))))
+	c.want(messages.Status_GRANTED, 1, acquire, fmt.Sprintf(`{"owner":"a","ttl_ms":60000,"secret_hash":%q}`,
+		in(messages.HashSecret(secret))))
 	c.want(messages.Status_NOT_OWNER, 1, release, `{"owner":"a"}`)
 	c.want(messages.Status_RELEASED, 0, release, fmt.Sprintf(`{"owner":"a","secret":%q}`, in(secret)))
 }
@@ -136,7 +138,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 	w := watch(t, s.Connect(), "holdfast.event.>")
 	hash := messages.HashSecret(secret)
 	in := func(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
-	request := fmt.Sprintf(`{"owner":"a","ttl_ms":60000,"limit":5,"request_id":"x","secret_hash":%q,"secret":%q}`, in(hash), in(secret))
+	request := fmt.Sprintf(`{"owner":"a","ttl_ms":60000,"limit":5,"request_id":"x","secret_hash":%q,"secret":%q}`,
+		in(hash), in(secret))
 	shown := []proto.Message{
 		c.want(messages.Status_GRANTED, 1, acquire, request),
 		c.want(messages.Status_GRANTED, 1, acquire, request),
@@ -155,7 +158,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, b := range [][]byte{hash, secret} {
-			if bytes.Contains(text, b) || bytes.Contains(text, []byte(in(b))) || bytes.Contains(text, hex.AppendEncode(nil, b)) {
+			if bytes.Contains(text, b) || bytes.Contains(text, []byte(in(b))) ||
+				bytes.Contains(text, hex.AppendEncode(nil, b)) {
 				t.Errorf("%s shows %q", text, b)
 			}
 		}
@@ -191,7 +195,8 @@ func TestInvalidSecrets(t *testing.T) {
 			{hash, "secret_hash: the 32 bytes of a SHA-256, got 9 bytes"},
 			{with(writer("a"), []byte("too short")), "secret: 16 to 64 bytes, got 9 bytes"},
 			{with(give("a", 1), []byte("too short")), "secret: 16 to 64 bytes, got 9 bytes"},
-			{with(&messages.ExtendRequest{Owner: "a", TtlMs: hour}, bytes.Repeat(secret, 3)), "secret: 16 to 64 bytes, got 75 bytes"},
+			{with(&messages.ExtendRequest{Owner: "a", TtlMs: hour}, bytes.Repeat(secret, 3)),
+				"secret: 16 to 64 bytes, got 75 bytes"},
 			{with(&messages.SetRequest{Owner: "a"}, []byte("too short")), "secret: 16 to 64 bytes, got 9 bytes"},
 		} {
 			r := q.want(messages.Status_INVALID, 0, test.request)

@@ -63,13 +63,15 @@ func TestExtendWithASession(t *testing.T) {
 		t.Errorf("keep: %v", r)
 	}
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+other, fmt.Sprintf(
-		`{"owner":"bob","ttl_ms":60000,"session":%q,"secret_hash":%q}`, session+"of-bob", "n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg="))
+		`{"owner":"bob","ttl_ms":60000,"session":%q,"secret_hash":%q}`, session+"of-bob",
+		"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg="))
 	for more, want := range map[string]string{
 		`,"session":"short"`:                           "session: 16 to 64 bytes",
 		`,"limit":2` + in:                              "session: none beside limit",
 		fmt.Sprintf(`,"session":%q`, session+"of-bob"): "secret_hash",
 	} {
-		if r := c.want(messages.Status_INVALID, 0, "holdfast.extend."+resource, `{"owner":"ann","token":1,"ttl_ms":60000`+more+`}`); !strings.Contains(r.GetError(), want) {
+		if r := c.want(messages.Status_INVALID, 0, "holdfast.extend."+resource,
+			`{"owner":"ann","token":1,"ttl_ms":60000`+more+`}`); !strings.Contains(r.GetError(), want) {
 			t.Errorf("%s: %q, want %q", more, r.GetError(), want)
 		}
 	}
@@ -102,7 +104,8 @@ func TestSessionOfAShard(t *testing.T) {
 			if got[4].GetHeld() != 3 {
 				t.Errorf("keep: %v", got[4])
 			}
-			c.want(messages.Status_NOT_HELD, 0, messages.DefaultPrefix.Direct(batchShard, messages.OpKeep, session), `{"ttl_ms":1000}`)
+			c.want(messages.Status_NOT_HELD, 0, messages.DefaultPrefix.Direct(batchShard, messages.OpKeep, session),
+				`{"ttl_ms":1000}`)
 			r := c.want(messages.Status_HELD, 1, "holdfast.get."+keysOf("s", 1)[0], ``)
 			if r.GetLease().GetSession() != "" {
 				t.Errorf("an orphan is still in session %q", r.GetLease().GetSession())
@@ -132,10 +135,12 @@ func TestSessionAfterARestart(t *testing.T) {
 func TestReentrantInASession(t *testing.T) {
 	_, c := start(t)
 	again := func(resource, session string) *nats.Msg {
-		return &nats.Msg{Subject: "holdfast.acquire." + resource, Data: fmt.Appendf(nil, `{"owner":"ann","ttl_ms":1000,"reentrant":true,"session":%q}`, session)}
+		return &nats.Msg{Subject: "holdfast.acquire." + resource,
+			Data: fmt.Appendf(nil, `{"owner":"ann","ttl_ms":1000,"reentrant":true,"session":%q}`, session)}
 	}
 	label, other := messages.SessionLabel(messages.SessionHash(session)), "contract-session-2"
-	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.in", fmt.Sprintf(`{"owner":"ann","ttl_ms":3600000,"session":%q}`, session))
+	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.in",
+		fmt.Sprintf(`{"owner":"ann","ttl_ms":3600000,"session":%q}`, session))
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.out", `{"owner":"ann","ttl_ms":3600000}`)
 	c.wantInvalid(again("in", other), messages.JSON, fmt.Sprintf("session: %q or none", label), "release the lease")
 	c.wantInvalid(again("out", session), messages.JSON, "session: none", "release the lease")
@@ -158,10 +163,13 @@ func TestInvalidSessions(t *testing.T) {
 		{"holdfast.keep.short", `{"ttl_ms":1000}`, "session: 16 to 64 bytes"},
 		{"holdfast.keep." + session, `{}`, "ttl_ms: 100 to"},
 		{"holdfast.keep." + session, `{"ttl_ms":1000,"alive":"$SYS.x"}`, "alive: an inbox, not beginning with $"},
-		{"holdfast.keep." + session, `{"ttl_ms":1000,"alive":"holdfast.break.x"}`, "alive: an inbox, not below holdfast"},
+		{"holdfast.keep." + session, `{"ttl_ms":1000,"alive":"holdfast.break.x"}`,
+			"alive: an inbox, not below holdfast"},
 		{"holdfast.keep." + session, `{"ttl_ms":1000,"alive":"a.*"}`, "alive"},
-		{"holdfast.keep." + session, `{"ttl_ms":1000,"disconnect_ms":5000}`, "alive: a subject on which the client listens"},
-		{"holdfast.keep." + session, `{"ttl_ms":1000,"alive":"_INBOX.x","disconnect_ms":4999}`, "disconnect_ms: 5000 to"},
+		{"holdfast.keep." + session, `{"ttl_ms":1000,"disconnect_ms":5000}`,
+			"alive: a subject on which the client listens"},
+		{"holdfast.keep." + session, `{"ttl_ms":1000,"alive":"_INBOX.x","disconnect_ms":4999}`,
+			"disconnect_ms: 5000 to"},
 		{"holdfast.end." + session, `{"token":1}`, "token"},
 		{"holdfast.acquire.r", `{"owner":"a","ttl_ms":1000,"session":"short"}`, "session: 16 to 64 bytes"},
 	} {
@@ -184,9 +192,11 @@ func TestDisconnectedSession(t *testing.T) {
 		}
 		id := session + name
 		for _, resource := range []string{name, "free." + name} {
-			c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+resource, fmt.Sprintf(`{"owner":%q,"ttl_ms":3600000,"session":%q}`, name, id))
+			c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+resource,
+				fmt.Sprintf(`{"owner":%q,"ttl_ms":3600000,"session":%q}`, name, id))
 		}
-		c.want(messages.Status_EXTENDED, 0, "holdfast.keep."+id, fmt.Sprintf(`{"ttl_ms":3600000,"alive":%q,"disconnect_ms":5000}`, alive))
+		c.want(messages.Status_EXTENDED, 0, "holdfast.keep."+id,
+			fmt.Sprintf(`{"ttl_ms":3600000,"alive":%q,"disconnect_ms":5000}`, alive))
 	}
 	events, err := c.nc.SubscribeSync("holdfast.event.gone")
 	if err != nil {
@@ -194,7 +204,8 @@ func TestDisconnectedSession(t *testing.T) {
 	}
 	gone.Close()
 	idle.Close()
-	c.want(messages.Status_TIMEOUT, 0, "holdfast.acquire.gone", `{"owner":"bob","ttl_ms":60000,"wait_ms":2500}`) // its client may come back
+	// its client may come back
+	c.want(messages.Status_TIMEOUT, 0, "holdfast.acquire.gone", `{"owner":"bob","ttl_ms":60000,"wait_ms":2500}`)
 	c.want(messages.Status_TIMEOUT, 0, "holdfast.acquire.stays", `{"owner":"bob","ttl_ms":60000,"wait_ms":6500}`)
 	c.want(messages.Status_GRANTED, 2, "holdfast.acquire.gone", `{"owner":"bob","ttl_ms":60000,"wait_ms":3600000}`)
 	m, err := events.NextMsg(patience)

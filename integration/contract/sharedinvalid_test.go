@@ -41,7 +41,8 @@ func TestInvalidSharing(t *testing.T) {
 			},
 			{
 				&messages.ExtendRequest{Owner: "a", Token: 1, TtlMs: hour, Limit: 6},
-				"limit: 5, that of the lease, while 2 leases are held: only a lease that is held alone is downgraded, got 6",
+				"limit: 5, that of the lease, while 2 leases are held: only a lease that is held alone is " +
+					"downgraded, got 6",
 			},
 			{
 				&messages.ExtendRequest{Owner: "a", TtlMs: hour},
@@ -127,10 +128,12 @@ func TestInvalidJSONOfSharing(t *testing.T) {
 func TestListBehindALeaseThatHasEnded(t *testing.T) {
 	_, c := start(t)
 	for i := range 3 {
-		c.want(messages.Status_GRANTED, uint64(i+1), acquire, fmt.Sprintf(`{"owner":"o%d","ttl_ms":60000,"limit":9}`, i))
+		c.want(messages.Status_GRANTED, uint64(i+1), acquire,
+			fmt.Sprintf(`{"owner":"o%d","ttl_ms":60000,"limit":9}`, i))
 	}
 	for after, want := range map[string]string{
-		"": "[1 2 3]", `orders.42\n1`: "[2 3]", `orders.42\n2`: "[3]", `orders.42\n3`: "[]", `orders.42\n9`: "[]", "orders.42": "[]",
+		"": "[1 2 3]", `orders.42\n1`: "[2 3]", `orders.42\n2`: "[3]", `orders.42\n3`: "[]", `orders.42\n9`: "[]",
+		"orders.42": "[]",
 	} {
 		var tokens []uint64
 		for _, l := range c.list(`{"pattern":"orders.42","after":"` + after + `"}`).GetLeases() {

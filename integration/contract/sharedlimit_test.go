@@ -88,7 +88,8 @@ func TestLargestLeasesAreShown(t *testing.T) {
 	q := &requester{client: c, key: keysOf("k", 1)[0]}
 	n := q.fillWith(func(i int) *messages.AcquireRequest {
 		return &messages.AcquireRequest{
-			Owner: fmt.Sprintf("%d%s", i, strings.Repeat(`"`, 250)), TtlMs: hour, Limit: unlimited, Permits: messages.MaxPermits,
+			Owner: fmt.Sprintf("%d%s", i, strings.Repeat(`"`, 250)), TtlMs: hour, Limit: unlimited,
+			Permits:  messages.MaxPermits,
 			Metadata: map[string]string{"k": strings.Repeat("\x01", 1000)},
 		}
 	}, "the most that may")
@@ -98,8 +99,10 @@ func TestLargestLeasesAreShown(t *testing.T) {
 	eachForm(t, c, func(form *requester) {
 		form.key = q.key
 		r := form.state()
-		if len(r.GetHolders()) < 10 || r.GetHolders()[0].GetToken() != 1 || r.GetHeld() != uint32(n)*messages.MaxPermits {
-			t.Errorf("got %d holders, the first with token %d; %d permits", len(r.GetHolders()), r.GetHolders()[0].GetToken(), r.GetHeld())
+		if len(r.GetHolders()) < 10 || r.GetHolders()[0].GetToken() != 1 ||
+			r.GetHeld() != uint32(n)*messages.MaxPermits {
+			t.Errorf("got %d holders, the first with token %d; %d permits", len(r.GetHolders()),
+				r.GetHolders()[0].GetToken(), r.GetHeld())
 		}
 	})
 	if all := c.leases(1000); len(all) != n {
@@ -112,7 +115,8 @@ func TestHeldCountsLeases(t *testing.T) {
 	s := stand.Start(t, stand.Config{Capacity: node.Capacity{Held: 3}})
 	c := &client{t, s.Connect()}
 	for i := range 3 {
-		c.want(messages.Status_GRANTED, uint64(i+1), acquire, fmt.Sprintf(`{"owner":"o%d","ttl_ms":60000,"limit":9,"permits":2}`, i))
+		c.want(messages.Status_GRANTED, uint64(i+1), acquire,
+			fmt.Sprintf(`{"owner":"o%d","ttl_ms":60000,"limit":9,"permits":2}`, i))
 	}
 	c.wantOverloaded(acquire, `{"owner":"x","ttl_ms":60000,"limit":9}`, "held: 3 ")
 	c.wantOverloaded("holdfast.acquire.other", `{"owner":"x","ttl_ms":60000}`, "held: 3 ")

@@ -77,7 +77,8 @@ func TestHeadOfTheQueueLeaves(t *testing.T) {
 
 		// The same request may ask for less than before, and keeps its place.
 		w7, r8 := q.wait(1, writer("7")), q.wait(2, reader("r8"))
-		again := q.ask(&messages.AcquireRequest{Owner: "7", TtlMs: hour, WaitMs: hour, RequestId: "7", Limit: unlimited})
+		again := q.ask(&messages.AcquireRequest{Owner: "7", TtlMs: hour, WaitMs: hour, RequestId: "7",
+			Limit: unlimited})
 		q.wantLease(again.want(messages.Status_GRANTED, 0).GetLease(), "7", 5, 1, unlimited, 4)
 		q.wantLease(r8.want(messages.Status_GRANTED, 0).GetLease(), "r8", 6, 1, unlimited, 5)
 		if m, err := w7.sub.NextMsg(0); err == nil {
@@ -127,7 +128,8 @@ func TestDowngrade(t *testing.T) {
 
 		// Again, and all that its owner may have sent before it knew of the new token.
 		q.wantLease(q.want(messages.Status_EXTENDED, 0, down).GetLease(), "a", 2, 2, unlimited, 0)
-		q.wantLease(q.want(messages.Status_EXTENDED, 0, &messages.ExtendRequest{Owner: "a", Token: 1, TtlMs: hour}).GetLease(), "a", 2, 2, unlimited, 0)
+		q.wantLease(q.want(messages.Status_EXTENDED, 0,
+			&messages.ExtendRequest{Owner: "a", Token: 1, TtlMs: hour}).GetLease(), "a", 2, 2, unlimited, 0)
 		q.wantLease(q.want(messages.Status_GRANTED, 0, writer("a")).GetLease(), "a", 2, 2, unlimited, 0)
 		q.want(messages.Status_STALE_TOKEN, 2, &messages.BreakRequest{Token: first.GetToken()})
 		q.wantHolders(q.state(), 3, "a", "r2", "r3")
@@ -162,7 +164,8 @@ func TestDowngradeOfASemaphore(t *testing.T) {
 	q.want(messages.Status_GRANTED, 3, of("b", 7, 1))
 	s.Restart()
 	c.nc = s.Connect()
-	q.wantLease(q.want(messages.Status_EXTENDED, 0, &messages.ExtendRequest{Owner: "a", Token: 1, TtlMs: hour, Limit: 7}).GetLease(), "a", 2, 2, 7, 0)
+	q.wantLease(q.want(messages.Status_EXTENDED, 0,
+		&messages.ExtendRequest{Owner: "a", Token: 1, TtlMs: hour, Limit: 7}).GetLease(), "a", 2, 2, 7, 0)
 	q.want(messages.Status_RELEASED, 0, give("a", 1))
 	q.wantHolders(q.state(), 1, "b")
 }
@@ -171,7 +174,8 @@ func TestDowngradeOfASemaphore(t *testing.T) {
 func TestEventsOfSharedLeases(t *testing.T) {
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.orders.*")
-	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000,"limit":5,"permits":2,"metadata":{"job":"7"}}`)
+	c.want(messages.Status_GRANTED, 1, acquire,
+		`{"owner":"a","ttl_ms":60000,"limit":5,"permits":2,"metadata":{"job":"7"}}`)
 	c.want(messages.Status_GRANTED, 2, acquire, `{"owner":"b","ttl_ms":60000,"limit":5}`)
 	c.want(messages.Status_GRANTED, 3, acquire, `{"owner":"c","ttl_ms":100,"limit":5,"permits":2}`)
 	c.want(messages.Status_EXTENDED, 1, extend, `{"owner":"a","ttl_ms":30000}`)
@@ -246,11 +250,13 @@ func TestSharedLeasesOfABatchWithoutAListener(t *testing.T) {
 			b.acquire(q.key, reader(fmt.Sprint("gone", i)))
 		}
 		b.acquire(q.key, reader("there")) // the same request: it is not taken back
-		if err := c.nc.PublishMsg(&nats.Msg{Subject: messages.DefaultPrefix.Batch(batchShard), Reply: "_INBOX.x", Data: c.encode(e, b)}); err != nil {
+		if err := c.nc.PublishMsg(&nats.Msg{Subject: messages.DefaultPrefix.Batch(batchShard), Reply: "_INBOX.x",
+			Data: c.encode(e, b)}); err != nil {
 			t.Fatal(err)
 		}
 		q.until("one is left", func() bool {
-			r := q.want(messages.Status_GRANTED, 0, &messages.AcquireRequest{Owner: "probe", TtlMs: hour, Limit: unlimited})
+			r := q.want(messages.Status_GRANTED, 0,
+				&messages.AcquireRequest{Owner: "probe", TtlMs: hour, Limit: unlimited})
 			q.want(messages.Status_RELEASED, 0, give("probe", r.GetLease().GetToken()))
 			return r.GetLease().GetToken() > 4 && q.state().GetHeld() == 1
 		})

@@ -79,7 +79,8 @@ func TestEachSharedLeaseByItself(t *testing.T) {
 			q.want(messages.Status_GRANTED, uint64(token+1), r)
 		}
 		before := q.state()
-		l := q.want(messages.Status_EXTENDED, 2, &messages.ExtendRequest{Owner: "a", Token: 2, TtlMs: 2 * hour}).GetLease()
+		l := q.want(messages.Status_EXTENDED, 2, &messages.ExtendRequest{Owner: "a", Token: 2,
+			TtlMs: 2 * hour}).GetLease()
 		q.wantLease(l, "a", 2, 1, 9, 1, 2)
 		after := q.state()
 		q.wantHolders(after, 6, "a", "a", "b")
@@ -202,7 +203,8 @@ func TestListOfSharedLeases(t *testing.T) {
 	want := map[string]int{"holdfast.acquire.solo": 1, "holdfast.acquire.three": 3, "holdfast.acquire.many": 30}
 	for subject, n := range want {
 		for i := range n {
-			c.want(messages.Status_GRANTED, uint64(i+1), subject, fmt.Sprintf(`{"owner":"o%d","ttl_ms":600000,"limit":30}`, i))
+			c.want(messages.Status_GRANTED, uint64(i+1), subject,
+				fmt.Sprintf(`{"owner":"o%d","ttl_ms":600000,"limit":30}`, i))
 		}
 	}
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"holder","ttl_ms":60000}`)
@@ -265,7 +267,8 @@ func TestListWhileHoldersComeAndGo(t *testing.T) {
 	_, c := start(t)
 	const subject = ".orders.42"
 	for i := range 20 {
-		c.want(messages.Status_GRANTED, uint64(i+1), "holdfast.acquire"+subject, fmt.Sprintf(`{"owner":"o%d","ttl_ms":600000,"limit":1000}`, i))
+		c.want(messages.Status_GRANTED, uint64(i+1), "holdfast.acquire"+subject,
+			fmt.Sprintf(`{"owner":"o%d","ttl_ms":600000,"limit":1000}`, i))
 	}
 	seen := map[uint64]int{}
 	for after, i := "", 0; ; i++ {
@@ -278,7 +281,8 @@ func TestListWhileHoldersComeAndGo(t *testing.T) {
 		}
 		if i < 10 { // those just listed, so that the place is behind one that has ended
 			c.want(messages.Status_RELEASED, 0, "holdfast.release"+subject, fmt.Sprintf(`{"owner":"o%d"}`, i))
-			c.want(messages.Status_GRANTED, uint64(21+i), "holdfast.acquire"+subject, fmt.Sprintf(`{"owner":"later%d","ttl_ms":600000,"limit":1000}`, i))
+			c.want(messages.Status_GRANTED, uint64(21+i), "holdfast.acquire"+subject,
+				fmt.Sprintf(`{"owner":"later%d","ttl_ms":600000,"limit":1000}`, i))
 		}
 	}
 	for token := uint64(1); token <= 20; token++ {
@@ -312,7 +316,8 @@ func TestManyHoldersAndWaiters(t *testing.T) {
 	for _, e := range encodings {
 		q := &requester{client: c, encoding: e, key: key}
 		r := q.state()
-		if len(r.GetHolders()) != 100 || r.GetHeld() != holders || r.GetHolders()[99].GetToken() != 100 || r.GetWaiting() != waiters {
+		if len(r.GetHolders()) != 100 || r.GetHeld() != holders || r.GetHolders()[99].GetToken() != 100 ||
+			r.GetWaiting() != waiters {
 			t.Errorf("got %d holders of %d, %d wait", len(r.GetHolders()), r.GetHeld(), r.GetWaiting())
 		}
 		wantWaiters(t, r.GetWaiters())
@@ -339,9 +344,11 @@ func wantWaiters(t *testing.T, got []*messages.Waiter) {
 	}
 	for i, w := range got {
 		want := &messages.Waiter{
-			Owner: fmt.Sprint("w", i), Limit: uint32(i), Permits: uint32(max(min(i, 7), 1)), WaitingMs: w.GetWaitingMs(), LeftMs: w.GetLeftMs(),
+			Owner: fmt.Sprint("w", i), Limit: uint32(i), Permits: uint32(max(min(i, 7), 1)),
+			WaitingMs: w.GetWaitingMs(), LeftMs: w.GetLeftMs(),
 		}
-		if !proto.Equal(w, want) || w.GetLeftMs() > hour || w.GetLeftMs() == 0 || w.GetWaitingMs()+w.GetLeftMs() > hour {
+		if !proto.Equal(w, want) || w.GetLeftMs() > hour || w.GetLeftMs() == 0 ||
+			w.GetWaitingMs()+w.GetLeftMs() > hour {
 			t.Errorf("waiter %d is %v", i, w)
 		}
 	}

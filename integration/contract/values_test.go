@@ -24,7 +24,8 @@ func TestSet(t *testing.T) {
 		q.want(messages.Status_NOT_HELD, 0, set("a", 0, "one"))
 		granted := q.want(messages.Status_GRANTED, 1, writer("a")).GetLease()
 		l := q.want(messages.Status_UPDATED, 1, set("a", 1, "one")).GetLease()
-		if !maps.Equal(l.GetMetadata(), meta("one")) || l.GetRemainingMs() == 0 || l.GetRemainingMs() > granted.GetTtlMs() {
+		if !maps.Equal(l.GetMetadata(), meta("one")) || l.GetRemainingMs() == 0 ||
+			l.GetRemainingMs() > granted.GetTtlMs() {
 			t.Errorf("the lease is %v", l)
 		}
 		l.Metadata, l.RemainingMs = granted.GetMetadata(), granted.GetRemainingMs()
@@ -92,7 +93,8 @@ func TestSetIsBounded(t *testing.T) {
 	c.want(messages.Status_GRANTED, 0, acquire, `{"owner":"first","ttl_ms":3600000,"limit":4294967295}`)
 	large := strings.Repeat("x", 1000)
 	for i := 0; ; i++ {
-		r := c.ask(acquire, fmt.Sprintf(`{"owner":"o%d","ttl_ms":3600000,"limit":4294967295,"metadata":{"value":%q}}`, i, large))
+		r := c.ask(acquire, fmt.Sprintf(`{"owner":"o%d","ttl_ms":3600000,"limit":4294967295,"metadata":{"value":%q}}`,
+			i, large))
 		if r.GetStatus() == messages.Status_OVERLOADED {
 			break
 		}
@@ -113,7 +115,8 @@ func TestSetIsBounded(t *testing.T) {
 func TestEventsOfValues(t *testing.T) {
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.orders.*")
-	granted := c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000,"metadata":{"value":"one"}}`).GetLease()
+	granted := c.want(messages.Status_GRANTED, 1, acquire,
+		`{"owner":"a","ttl_ms":60000,"metadata":{"value":"one"}}`).GetLease()
 	for _, value := range []string{"two", "two", "three"} {
 		c.want(messages.Status_UPDATED, 1, set, fmt.Sprintf(`{"owner":"a","token":1,"metadata":{"value":%q}}`, value))
 	}

@@ -25,7 +25,8 @@ var (
 	seed   = flag.Uint64("faults.seed", 0, "the seed of the first trial, to which each one adds one; 0: any")
 	kinds  = flag.String("faults.kinds", "", "the kinds of faults, with commas between; empty: all that can happen")
 	most   = flag.Int("faults.most", 4, "how many faults a trial has at most")
-	keep   = flag.String("faults.keep", "", "where a folder is made for each trial that finds something; empty: among the temporary files")
+	keep   = flag.String("faults.keep", "",
+		"where a folder is made for each trial that finds something; empty: among the temporary files")
 )
 
 // campaign is what the trials of one run of TestFaults have in common.

@@ -16,7 +16,8 @@ import (
 // Without root, processes alone are hurt.
 func TestMixture(t *testing.T) {
 	cfg := config{
-		clients: 48, resources: 64, ephemeral: 2, hot: 10, grantable: patience, loopback: os.Geteuid() != 0, keep: kept(),
+		clients: 48, resources: 64, ephemeral: 2, hot: 10, grantable: patience, loopback: os.Geteuid() != 0,
+		keep: kept(),
 		floors: linear.Floors{
 			Operations: 500, Grants: 50, HandOffs: 20, Waited: 5, Extensions: 5, Releases: 20, Expiries: 1, Events: 100,
 		},
@@ -26,7 +27,10 @@ func TestMixture(t *testing.T) {
 		t.Log("networks and disks can only be broken as root; processes alone are hurt")
 		schedule = processes
 	}
-	one := trial{T: t, config: cfg, seed: 1, schedule: func(uint64, *cluster.Cluster) cluster.Schedule { return schedule }}
+	one := trial{T: t, config: cfg, seed: 1, schedule: func(uint64,
+		*cluster.Cluster) cluster.Schedule {
+		return schedule
+	}}
 	one.play(t.Context())
 	for _, p := range one.proofs {
 		t.Log(p)

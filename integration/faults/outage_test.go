@@ -59,7 +59,8 @@ func TestOutages(t *testing.T) {
 	fault := func(from, lasted time.Duration) cluster.Proof {
 		return cluster.Proof{Begun: h.Began().Add(from * time.Second), Lasted: lasted * time.Second}
 	}
-	got := outages(h, 1, []cluster.Proof{fault(1, 1), fault(4, 1), fault(2, 1), fault(0, 2), fault(12, 1), fault(30, 1)})
+	got := outages(h, 1, []cluster.Proof{fault(1, 1), fault(4, 1), fault(2, 1), fault(0, 2), fault(12, 1),
+		fault(30, 1)})
 	want := []time.Duration{time.Second, 5 * time.Second, 6 * time.Second, time.Second, 8 * time.Second, 0}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

@@ -15,8 +15,8 @@ import (
 // confirmEach is how often losses are looked for.
 const confirmEach = 200 * time.Millisecond
 
-// probe takes every resource once more and lets it go: what was held has run out, the queues are empty, and what is held
-// back is confirmed. The journal that is checked was read before, so these grants belong to no history.
+// probe takes every resource once more and lets it go: what was held has run out, the queues are empty, and what is
+// held back is confirmed. The journal that is checked was read before, so these grants belong to no history.
 func (t *trial) probe(ctx context.Context) error {
 	errs := make([]error, t.resources)
 	var all, confirming sync.WaitGroup
@@ -35,8 +35,8 @@ func (t *trial) probe(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// confirm confirms each loss that has to be confirmed, also of a lease that expires only now, until the context ends. What
-// cannot be confirmed shows in the resource, which cannot be taken.
+// confirm confirms each loss that has to be confirmed, also of a lease that expires only now, until the context ends.
+// What cannot be confirmed shows in the resource, which cannot be taken.
 func (t *trial) confirm(ctx context.Context) {
 	for tick := time.NewTicker(confirmEach); ; {
 		for loss, err := range t.client.Lost(ctx, ">") {

@@ -82,7 +82,10 @@ func loseUpdates(ctx context.Context, t *testing.T, cfg config) {
 		{At: 0, For: 3 * time.Second, Fault: cluster.KindPause.On("n3")},
 		{At: 4 * time.Second, For: 3 * time.Second, Fault: cluster.KindKill.On("n1")},
 	}
-	r := run(ctx, t, &trial{config: cfg, seed: 1, schedule: func(uint64, *cluster.Cluster) cluster.Schedule { return schedule }})
+	r := run(ctx, t, &trial{config: cfg, seed: 1, schedule: func(uint64,
+		*cluster.Cluster) cluster.Schedule {
+		return schedule
+	}})
 	if ctx.Err() != nil {
 		return
 	}

@@ -71,13 +71,16 @@ func (a *totals) String() string {
 	}{
 		{"operations checked", c.Operations}, {"of them never answered", c.Unknown},
 		{"histories of a resource checked", c.Resources}, {"of them held against the model", c.Judged},
-		{"faults proved", a.faults.Total()}, {"others that could not be", a.unproved}, {"kinds of faults", len(a.faults.Kinds())},
+		{"faults proved", a.faults.Total()}, {"others that could not be", a.unproved},
+		{"kinds of faults", len(a.faults.Kinds())},
 		{"grants", c.Grants}, {"of them to another owner than the last", c.HandOffs},
 		{"of them out of the queue", c.Waited}, {"leases that ran out", c.Expiries},
 		{"shards taken over", a.takeovers}, {"events told", c.Events},
-		{"increments of the register acknowledged", int(a.register.Acknowledged)}, {"of them lost", int(a.register.Lost())},
+		{"increments of the register acknowledged", int(a.register.Acknowledged)},
+		{"of them lost", int(a.register.Lost())},
 		{"stale writes that its guard refused", int(a.register.StaleWrites)},
-		{"trials", a.sound}, {"of them of a tenant", a.tenants}, {"trials that were void", a.void}, {"trials with a violation", a.wrong},
+		{"trials", a.sound}, {"of them of a tenant", a.tenants}, {"trials that were void", a.void},
+		{"trials with a violation", a.wrong},
 	} {
 		what = what.row(row.what, row.number)
 	}
@@ -122,7 +125,8 @@ func TestTotals(t *testing.T) {
 	for _, line := range []string{
 		"| what | number |\n|---|---:|\n| operations checked | 100 |\n", "| shards taken over | 2 |\n",
 		"| others that could not be | 1 |\n",
-		"| increments of the register acknowledged | 9 |\n| of them lost | 0 |\n| stale writes that its guard refused | 4 |\n",
+		"| increments of the register acknowledged | 9 |\n| of them lost | 0 |\n| stale writes that its guard " +
+			"refused | 4 |\n",
 		"| trials | 1 |\n| of them of a tenant | 1 |\n| trials that were void | 1 |\n| trials with a violation | 1 |\n",
 		"| operation | times |\n|---|---:|\n| acquire GRANTED | 40 |\n| get FREE | 60 |\n",
 		"| fault | proved | longest without a grant of some shard |\n|---|---:|---:|\n| kill | 2 | 2.0 s |\n",

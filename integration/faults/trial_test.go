@@ -88,7 +88,8 @@ func (r result) String() string {
 	if r.tenant {
 		of = "of a tenant; "
 	}
-	what := fmt.Sprintf("%s%s; %d operations, %d grants, %d takeovers; %d increments, %d lost, %d stale writes refused: ",
+	what := fmt.Sprintf(
+		"%s%s; %d operations, %d grants, %d takeovers; %d increments, %d lost, %d stale writes refused: ",
 		of, strings.Join(faults, ", "), r.report.Operations, r.report.Grants, r.takeovers,
 		r.register.Acknowledged, r.register.Lost(), r.register.StaleWrites)
 	switch {
@@ -181,7 +182,8 @@ func (t *trial) begin(ctx context.Context) error {
 	t.watch = linear.RecordWatch(ctx, "watch", watcher)
 	t.load, err = linear.StartLoad(ctx, linear.LoadConfig{
 		Connect: func(int) (*nats.Conn, error) { return t.connect() }, Account: t.account,
-		Shards: info.Shards, Clients: t.clients, Resources: t.names(), Ephemeral: t.ephemeral, Shared: true, Hot: t.hot, Seed: t.seed,
+		Shards: info.Shards, Clients: t.clients, Resources: t.names(), Ephemeral: t.ephemeral, Shared: true, Hot: t.hot,
+		Seed: t.seed,
 	})
 	if err != nil {
 		return err

@@ -40,7 +40,8 @@ func more(ctx context.Context, what string, count func() int, number int) error 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%d %s too few within %v, of a cluster that is healthy: %w", want-count(), what, patience, ctx.Err())
+			return fmt.Errorf("%d %s too few within %v, of a cluster that is healthy: %w", want-count(), what, patience,
+				ctx.Err())
 		}
 	}
 	return nil

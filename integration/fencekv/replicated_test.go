@@ -22,7 +22,8 @@ import (
 func TestReplicated(t *testing.T) {
 	const rivals, writes, tokens = 8, 20, 30
 	cluster := mustCluster(t)
-	kv := mustReplicate(t, cluster[0], jetstream.KeyValueConfig{Bucket: "orders", Replicas: 3, History: jetstream.KeyValueMaxHistory})
+	kv := mustReplicate(t, cluster[0], jetstream.KeyValueConfig{Bucket: "orders", Replicas: 3,
+		History: jetstream.KeyValueMaxHistory})
 	watcher, err := kv.Watch(t.Context(), "orders.42", jetstream.IncludeHistory())
 	if err != nil {
 		t.Fatal(err)

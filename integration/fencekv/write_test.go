@@ -13,7 +13,8 @@ import (
 // TestOtherReaders see the value alone, whatever it looks like.
 func TestOtherReaders(t *testing.T) {
 	b, kv, _ := mustOpen(t)
-	for _, value := range []string{"paid", "", "000000000000099", "Fencing-Token: 000000000000099\r\n\r\n", "\x00\xff", strings.Repeat("x", 100_000)} {
+	for _, value := range []string{"paid", "", "000000000000099", "Fencing-Token: 000000000000099\r\n\r\n", "\x00\xff",
+		strings.Repeat("x", 100_000)} {
 		mustPut(t, b, claim(34), value)
 		wantEntry(t, b, claim(34), value)
 		e, err := kv.Get(t.Context(), "orders.42")
@@ -28,7 +29,8 @@ func TestOtherReaders(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	b, _, _ := mustOpen(t)
 	for i, resource := range []string{
-		strings.Repeat("a", 512), strings.Repeat("a", 511) + "b", strings.Repeat("=", 512), strings.Repeat(".", 512), strings.Repeat("🔒", 128),
+		strings.Repeat("a", 512), strings.Repeat("a", 511) + "b", strings.Repeat("=", 512), strings.Repeat(".", 512),
+		strings.Repeat("🔒", 128),
 	} {
 		c := fence.Claim{Resource: resource, Token: fence.Token(10 - i)}
 		mustPut(t, b, c, resource)

@@ -41,7 +41,8 @@ func TestOptionalClaims(t *testing.T) {
 			e.expect(t, header("34", "orders.42"), "400")
 			e.expect(t, nats.Header{"fencing-token": {token33}, "fencing-resource": {"orders.42"}}, "409")
 			e.expect(t, nats.Header{"FENCING-TOKEN": {"34"}, "FENCING-RESOURCE": {"orders.42"}}, "400")
-			e.expect(t, nats.Header{"Fencing-Token": {token34}, "fencing-token": {token34}, "Fencing-Resource": {"orders.42"}}, "400")
+			e.expect(t, nats.Header{"Fencing-Token": {token34}, "fencing-token": {token34},
+				"Fencing-Resource": {"orders.42"}}, "400")
 		})
 	}
 }
@@ -57,7 +58,8 @@ func TestResourceOfTheSubject(t *testing.T) {
 			e.expect(t, nil, "428")
 		})
 	}
-	for kind, e := range endpoints(t, nil, fencenats.WithResource(func(string) (string, error) { return "", errors.New("no such order") })) {
+	for kind, e := range endpoints(t, nil, fencenats.WithResource(
+		func(string) (string, error) { return "", errors.New("no such order") })) {
 		t.Run(kind, func(t *testing.T) {
 			e.expect(t, header(token34, "orders.42"), "400")
 		})

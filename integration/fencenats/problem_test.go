@@ -46,7 +46,8 @@ func TestUnanswered(t *testing.T) {
 	for kind, e := range endpoints(t, nil) {
 		t.Run(kind, func(t *testing.T) {
 			for _, reply := range []string{"", "$KV.orders.forged"} {
-				wantError(t, e.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: header(token33, "orders.42")}), nil)
+				wantError(t, e.PublishMsg(&nats.Msg{Subject: subject, Reply: reply,
+					Header: header(token33, "orders.42")}), nil)
 				_, refused := e.outcome(t)
 				wantError(t, refused, fence.ErrStale)
 				wantError(t, refused, fencenats.ErrUnanswered)
@@ -68,11 +69,14 @@ func TestResponseError(t *testing.T) {
 		m    *nats.Msg
 		want string
 	}{
-		"no headers":        {&nats.Msg{Data: []byte(`{"status":409}`)}, ""},
-		"no document":       {&nats.Msg{Header: problem, Data: []byte("<html>")}, "cannot be read"},
-		"lower case":        {&nats.Msg{Header: nats.Header{"content-type": {"application/problem+json; charset=utf-8"}}, Data: []byte("{")}, "cannot be read"},
-		"another media":     {&nats.Msg{Header: nats.Header{"Content-Type": {"application/json"}}, Data: []byte("{}")}, ""},
-		"of another server": {&nats.Msg{Header: problem, Data: []byte(`{"type":"about:blank","status":409,"title":"Conflict"}`)}, "409 Conflict"},
+		"no headers":  {&nats.Msg{Data: []byte(`{"status":409}`)}, ""},
+		"no document": {&nats.Msg{Header: problem, Data: []byte("<html>")}, "cannot be read"},
+		"lower case": {&nats.Msg{Header: nats.Header{
+			"content-type": {"application/problem+json; charset=utf-8"}}, Data: []byte("{")}, "cannot be read"},
+		"another media": {&nats.Msg{Header: nats.Header{"Content-Type": {"application/json"}}, Data: []byte("{}")},
+			""},
+		"of another server": {&nats.Msg{Header: problem,
+			Data: []byte(`{"type":"about:blank","status":409,"title":"Conflict"}`)}, "409 Conflict"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := fencenats.ResponseError(test.m)

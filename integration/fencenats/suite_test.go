@@ -41,16 +41,17 @@ func TestMicroSuite(t *testing.T) {
 func TestMsgSuite(t *testing.T) {
 	testSuite(t, func(tb testing.TB, nc *nats.Conn, subject string, g *fencenats.Guard, store *fencekv.Bucket) {
 		tb.Helper()
-		_, err := nc.QueueSubscribe(subject, "workers", g.MsgHandler(tb.Context(), func(ctx context.Context, m *nats.Msg) {
-			c, _ := fence.FromContext(ctx)
-			_, err := store.Put(ctx, c, m.Data)
-			if err == nil {
-				err = m.Respond(nil)
-			} else {
-				err = fencenats.MsgError(m, err)
-			}
-			wantError(tb, err, nil)
-		}))
+		_, err := nc.QueueSubscribe(subject, "workers",
+			g.MsgHandler(tb.Context(), func(ctx context.Context, m *nats.Msg) {
+				c, _ := fence.FromContext(ctx)
+				_, err := store.Put(ctx, c, m.Data)
+				if err == nil {
+					err = m.Respond(nil)
+				} else {
+					err = fencenats.MsgError(m, err)
+				}
+				wantError(tb, err, nil)
+			}))
 		wantError(tb, err, nil)
 	})
 }
@@ -83,7 +84,8 @@ func testSuite(t *testing.T, serve func(testing.TB, *nats.Conn, string, *fencena
 			tb.Helper()
 			r := open(tb, rule)
 			lost, end := context.WithCancel(tb.Context())
-			nc, err := nats.Connect("nats://"+via(strings.TrimPrefix(s.ClientURL(), "nats://")), nats.DisconnectErrHandler(func(*nats.Conn, error) { end() }))
+			nc, err := nats.Connect("nats://"+via(strings.TrimPrefix(s.ClientURL(), "nats://")),
+				nats.DisconnectErrHandler(func(*nats.Conn, error) { end() }))
 			wantError(tb, err, nil)
 			tb.Cleanup(nc.Close)
 			return register{client{Conn: nc, subject: r.subject, lost: lost}, r.store}

@@ -71,7 +71,8 @@ func (a *attack) live(number uint64) error {
 	return nil
 }
 
-// end leaves in one of the ways in which clients end: at once with a reset, or, if it is read, when the answers have come.
+// end leaves in one of the ways in which clients end: at once with a reset, or, if it is read, when the answers have
+// come.
 func (c *attacker) end(read bool) {
 	tcp, _ := c.Conn.(*net.TCPConn)
 	switch {
@@ -131,7 +132,8 @@ func (c *attacker) login() bool {
 	if c.chance(5) {
 		return true // none, and the next move comes before it
 	}
-	options := `{"verbose":false,"pedantic":false,"headers":true,"no_responders":true,"protocol":1,"lang":"x","version":"1","name":"` + one(c.dice, "hostile", logged(c.dice)) + `"`
+	options :=
+		`{"verbose":false,"pedantic":false,"headers":true,"no_responders":true,"protocol":1,"lang":"x","version":"1","name":"` + one(c.dice, "hostile", logged(c.dice)) + `"`
 	if c.user != "" {
 		options += fmt.Sprintf(`,"user":%q,"pass":%q`, c.user, c.user)
 	}

@@ -33,11 +33,13 @@ type books struct {
 
 func openBooks(s *target) *books {
 	s.Helper()
-	d, err := jetstream.OpenDeployment(s.Context(), s.connect(), jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix})
+	d, err := jetstream.OpenDeployment(s.Context(), s.connect(),
+		jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix})
 	if err != nil {
 		s.Fatal(err)
 	}
-	return &books{deployment: d, journal: new(linear.Journal), load: make(map[string]bool), tokens: make(map[string]uint64)}
+	return &books{deployment: d, journal: new(linear.Journal), load: make(map[string]bool),
+		tokens: make(map[string]uint64)}
 }
 
 // expect adds resources of the load.
@@ -68,12 +70,13 @@ func (b *books) read(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for shard := range b.deployment.Shards() {
-		last, err := b.deployment.Bucket(shard).Replay(ctx, b.at[shard], func(position uint64, r *journal.Record) error {
-			b.journal.Add(shard, position, r)
-			b.at[shard] = position
-			b.note(r)
-			return nil
-		})
+		last, err := b.deployment.Bucket(shard).Replay(ctx, b.at[shard],
+			func(position uint64, r *journal.Record) error {
+				b.journal.Add(shard, position, r)
+				b.at[shard] = position
+				b.note(r)
+				return nil
+			})
 		switch {
 		case err == nil:
 			b.at[shard] = max(b.at[shard], last)

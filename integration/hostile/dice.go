@@ -63,6 +63,8 @@ func (d dice) mutated(b []byte) []byte {
 
 // part is a piece that decoders treat in a way of their own.
 func (d dice) part() []byte {
-	return []byte(one(d, ".", "..", "*", ">", "$", "=2E", "=C3=A9", "=", " ", "\x00", "\x7f", "\xff", "\r\n", "e\u0301", "\u202e", "0", "-1", "18446744073709551615",
-		"4294967296", "{", "}", "[[[[", `"`, ":", ",", "null", "1e400", `\u0000`, "\x0a\xff\xff\xff\xff\x0f", "\x12\x00", "~", "/", "#", "holdfast.", "_R_.", "shard.99."))
+	return []byte(one(d, ".", "..", "*", ">", "$", "=2E", "=C3=A9", "=", " ", "\x00", "\x7f", "\xff", "\r\n", "e\u0301",
+		"\u202e", "0", "-1", "18446744073709551615",
+		"4294967296", "{", "}", "[[[[", `"`, ":", ",", "null", "1e400", `\u0000`, "\x0a\xff\xff\xff\xff\x0f",
+		"\x12\x00", "~", "/", "#", "holdfast.", "_R_.", "shard.99."))
 }

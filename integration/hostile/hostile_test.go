@@ -28,7 +28,8 @@ var (
 func TestMain(m *testing.M) { os.Exit(stand.Main(m)) }
 
 const (
-	// longPhase is how long an attack takes between two checks; a short attack has so many phases of so many connections.
+	// longPhase is how long an attack takes between two checks; a short attack has so many phases of so many
+	// connections.
 	longPhase               = time.Minute
 	shortPhases, shortLives = 3, 120
 	// shortQuiet and longQuiet are how many pairs are made without an attack.
@@ -38,8 +39,8 @@ const (
 	loadResources, loadClients = 8, 12
 )
 
-// A node survives clients that send anything: it goes on, changes nothing that they have no right to, keeps nothing of them,
-// and serves its other clients meanwhile.
+// A node survives clients that send anything: it goes on, changes nothing that they have no right to, keeps nothing of
+// them, and serves its other clients meanwhile.
 func TestHostile(t *testing.T) {
 	c := newCampaign(t)
 	stop := c.follow()
@@ -55,14 +56,16 @@ func TestHostile(t *testing.T) {
 		over := time.Since(begun)
 		now := c.settled()
 		c.levels = append(c.levels, now)
-		t.Logf("attack %d: %s\n%v, %v after the load of %v", i, c.pairs.summary(result), now, (time.Since(begun) - over).Round(time.Millisecond), over.Round(time.Millisecond))
+		t.Logf("attack %d: %s\n%v, %v after the load of %v", i, c.pairs.summary(result), now,
+			(time.Since(begun) - over).Round(time.Millisecond), over.Round(time.Millisecond))
 		if t.Failed() {
 			break
 		}
 	}
 	stop()
 	c.judge()
-	t.Logf("%v\n%d records, %d changes of the attackers' own resources, %d operations checked", c.attack.tally, c.books.journal.Len(), c.books.changed, c.checked)
+	t.Logf("%v\n%d records, %d changes of the attackers' own resources, %d operations checked", c.attack.tally,
+		c.books.journal.Len(), c.books.changed, c.checked)
 }
 
 // campaign is a node, its load and its attackers.
@@ -83,7 +86,8 @@ type campaign struct {
 func newCampaign(t *testing.T) *campaign {
 	t.Helper()
 	s := startTarget(t)
-	c := &campaign{T: t, server: s, books: openBooks(s), pairs: newPairs(s), attack: &attack{address: s.address(), seed: *seed, tally: newTally()}}
+	c := &campaign{T: t, server: s, books: openBooks(s), pairs: newPairs(s),
+		attack: &attack{address: s.address(), seed: *seed, tally: newTally()}}
 	if c.attack.seed == 0 {
 		c.attack.seed = rand.Uint64()
 	}
@@ -123,7 +127,8 @@ func (c *campaign) phase(work func(context.Context)) *load.Result {
 			connections = append(connections, c.server.connect())
 			return connections[len(connections)-1], nil
 		},
-		Shards: shards, Resources: names, Ephemeral: 1, Shared: true, Clients: loadClients, Seed: c.attack.seed, Pause: 50 * time.Millisecond,
+		Shards: shards, Resources: names, Ephemeral: 1, Shared: true, Clients: loadClients, Seed: c.attack.seed,
+		Pause: 50 * time.Millisecond,
 	})
 	if err != nil {
 		c.Fatal(err)
@@ -159,7 +164,8 @@ func (c *campaign) check(history *linear.History) {
 	c.books.read(c.Context())
 	c.books.mu.Lock()
 	defer c.books.mu.Unlock()
-	report, err := linear.Check(c.Context(), history, c.books.journal, nil, linear.Terms{Floors: linear.Floors{Grants: 5}, Artifacts: c.ArtifactDir()})
+	report, err := linear.Check(c.Context(), history, c.books.journal, nil,
+		linear.Terms{Floors: linear.Floors{Grants: 5}, Artifacts: c.ArtifactDir()})
 	if err != nil {
 		c.Error(err)
 	}
@@ -237,12 +243,17 @@ func (c *campaign) judge() {
 // frequent are moves, refusals of NATS and answers of the node that each attack has, and rare those of a long one.
 var (
 	frequent = []string{
-		"request", "mutated request", "batch", "forged subject", "subscribe", "header bomb", "garbage", "wrong length", "oversized", "command of a server", "half a message", "login again",
-		"-ERR Authorization Violation", "-ERR Permissions Violation for Publish to", "-ERR Permissions Violation for Subscription to", "-ERR Unknown Protocol Operation", "GRANTED", "INVALID", "NOT_HELD",
+		"request", "mutated request", "batch", "forged subject", "subscribe", "header bomb", "garbage", "wrong length",
+		"oversized", "command of a server", "half a message", "login again",
+		"-ERR Authorization Violation", "-ERR Permissions Violation for Publish to",
+		"-ERR Permissions Violation for Subscription to", "-ERR Unknown Protocol Operation", "GRANTED", "INVALID",
+		"NOT_HELD",
 	}
 	rare = []string{
-		"-ERR Maximum Payload Violation", "-ERR maximum control line exceeded", "-ERR Permissions Violation for Publish with Reply of",
-		"HELD", "RELEASED", "EXTENDED", "EXPIRED", "NOT_OWNER", "STALE_TOKEN", "TIMEOUT", "CANCELLED", "UPDATED", "HELD_BACK",
+		"-ERR Maximum Payload Violation", "-ERR maximum control line exceeded",
+		"-ERR Permissions Violation for Publish with Reply of",
+		"HELD", "RELEASED", "EXTENDED", "EXPIRED", "NOT_OWNER", "STALE_TOKEN", "TIMEOUT", "CANCELLED", "UPDATED",
+		"HELD_BACK",
 	}
 )
 

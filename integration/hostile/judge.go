@@ -55,10 +55,12 @@ func leaks(levels []level) (wrong []string) {
 	}
 	first, last := levels[0], levels[len(levels)-1]
 	if bound := first.heap + first.heap/slackHeapIn + slackHeap; last.heap > bound {
-		wrong = append(wrong, fmt.Sprintf("the heap grows: %d MB after the first attack, %d MB after the last", first.heap>>20, last.heap>>20))
+		wrong = append(wrong, fmt.Sprintf("the heap grows: %d MB after the first attack, %d MB after the last",
+			first.heap>>20, last.heap>>20))
 	}
 	if bound := first.resident + first.resident/slackResidentIn + slackResident; last.resident > bound {
-		wrong = append(wrong, fmt.Sprintf("the memory grows: %d MB after the first attack, %d MB after the last", first.resident>>20, last.resident>>20))
+		wrong = append(wrong, fmt.Sprintf("the memory grows: %d MB after the first attack, %d MB after the last",
+			first.resident>>20, last.resident>>20))
 	}
 	for i := range levels {
 		if levels[i].started != first.started {
@@ -82,7 +84,8 @@ func strangers(r *journal.Record, load map[string]bool) (wrong []string) {
 	}
 	for _, name := range names {
 		if !load[name] && !strings.HasPrefix(name, own) {
-			wrong = append(wrong, fmt.Sprintf("%s has %q, which is neither the load's nor the attackers'", r.Describe(), name))
+			wrong = append(wrong, fmt.Sprintf("%s has %q, which is neither the load's nor the attackers'", r.Describe(),
+				name))
 		}
 	}
 	return wrong
@@ -121,7 +124,8 @@ func (p *pair) granted(key string, token uint64) (wrong string) {
 func overlooked(acknowledged, stored map[string]uint64) (wrong []string) {
 	for key, token := range acknowledged {
 		if stored[key] < token {
-			wrong = append(wrong, fmt.Sprintf("%s: token %d was acknowledged, the journal ends with %d", key, token, stored[key]))
+			wrong = append(wrong, fmt.Sprintf("%s: token %d was acknowledged, the journal ends with %d", key, token,
+				stored[key]))
 		}
 	}
 	slices.Sort(wrong)
@@ -134,8 +138,8 @@ var accounted = map[string]bool{"OVERLOADED": true, "UNAVAILABLE": true, "TIMEOU
 // fewFailures are too few to tell of a share.
 const fewFailures = 5
 
-// failures returns what is wrong with the outcome of a load: nothing done, another failure than an accounted one, or more
-// than one in a hundred pairs.
+// failures returns what is wrong with the outcome of a load: nothing done, another failure than an accounted one, or
+// more than one in a hundred pairs.
 func failures(done int64, by map[string]uint64) (wrong []string) {
 	if done == 0 {
 		wrong = append(wrong, "the load has stopped: no pair was completed beside the attack")

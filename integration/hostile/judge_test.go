@@ -9,7 +9,8 @@ import (
 )
 
 // usual is a level of a node.
-var usual = level{connections: 7, subscriptions: 100, goroutines: 130, files: 19, heap: 10 << 20, resident: 50 << 20, started: 1}
+var usual = level{connections: 7, subscriptions: 100, goroutines: 130, files: 19, heap: 10 << 20, resident: 50 << 20,
+	started: 1}
 
 // with returns the level with a change.
 func (l level) with(change func(*level)) level {
@@ -18,7 +19,8 @@ func (l level) with(change func(*level)) level {
 }
 
 func TestLevelThatIsNotBack(t *testing.T) {
-	if wrong := usual.with(func(l *level) { l.goroutines += slackGoroutines; l.files++; l.subscriptions-- }).isBack(usual); len(wrong) > 0 {
+	if wrong := usual.with(func(l *level) { l.goroutines += slackGoroutines; l.files++; l.subscriptions-- }).isBack(
+		usual); len(wrong) > 0 {
 		t.Errorf("got %q", wrong)
 	}
 	for want, change := range map[string]func(*level){
@@ -33,33 +35,43 @@ func TestLevelThatIsNotBack(t *testing.T) {
 
 func TestLeaks(t *testing.T) {
 	grown := func(change func(*level)) []level {
-		return []level{usual, usual.with(func(l *level) { l.heap += slackHeap / 2; l.resident += slackResident / 2 }), usual.with(change)}
+		return []level{usual, usual.with(func(l *level) { l.heap += slackHeap / 2; l.resident += slackResident / 2 }),
+			usual.with(change)}
 	}
 	if wrong := leaks(grown(func(l *level) { l.heap += slackHeap })); len(wrong) > 0 {
 		t.Errorf("got %q", wrong)
 	}
-	wantOnly(t, "the heap grows: 10 MB after the first attack, 57 MB after the last", leaks(grown(func(l *level) { l.heap += usual.heap/slackHeapIn + slackHeap + 10<<20 })))
-	wantOnly(t, "the memory grows: 50 MB after the first attack, 250 MB after the last", leaks(grown(func(l *level) { l.resident = 250 << 20 })))
-	wantOnly(t, "the process has been replaced before the end of attack 3", leaks(grown(func(l *level) { l.started++ })))
+	wantOnly(t, "the heap grows: 10 MB after the first attack, 57 MB after the last",
+		leaks(grown(func(l *level) { l.heap += usual.heap/slackHeapIn + slackHeap + 10<<20 })))
+	wantOnly(t, "the memory grows: 50 MB after the first attack, 250 MB after the last",
+		leaks(grown(func(l *level) { l.resident = 250 << 20 })))
+	wantOnly(t, "the process has been replaced before the end of attack 3",
+		leaks(grown(func(l *level) { l.started++ })))
 }
 
 func TestStrangers(t *testing.T) {
 	commit := func(name string) *journal.Record {
 		return &journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{
-			Number: 7, Changes: []*journal.Change{{Kind: messages.Event_BROKEN, Grant: &journal.Grant{Resource: name, Token: 1}}},
+			Number: 7, Changes: []*journal.Change{
+				{Kind: messages.Event_BROKEN, Grant: &journal.Grant{Resource: name, Token: 1}}},
 		}}}
 	}
 	page := func(name string) *journal.Record {
-		return &journal.Record{Body: &journal.Record_Page{Page: &journal.Page{Entries: []*journal.Entry{{Grant: &journal.Grant{Resource: name, Token: 1}}}}}}
+		return &journal.Record{Body: &journal.Record_Page{
+			Page: &journal.Page{Entries: []*journal.Entry{{Grant: &journal.Grant{Resource: name, Token: 1}}}}}}
 	}
 	for _, name := range []string{"load.1", "hostile.a"} {
-		if wrong := append(strangers(commit(name), map[string]bool{"load.1": true}), strangers(page(name), map[string]bool{"load.1": true})...); len(wrong) > 0 {
+		if wrong := append(strangers(commit(name), map[string]bool{"load.1": true}),
+			strangers(page(name), map[string]bool{"load.1": true})...); len(wrong) > 0 {
 			t.Errorf("got %q", wrong)
 		}
 	}
-	wantOnly(t, `has "load.2", which is neither the load's nor the attackers'`, strangers(commit("load.2"), map[string]bool{"load.1": true}))
+	wantOnly(t, `has "load.2", which is neither the load's nor the attackers'`,
+		strangers(commit("load.2"), map[string]bool{"load.1": true}))
 	wantOnly(t, `has "hostil", which is neither`, strangers(page("hostil"), nil))
-	wantOnly(t, `has "load.3", which is neither`, strangers(&journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{Changes: []*journal.Change{{Resource: "load.3", Reserved: 5}}}}}, nil))
+	wantOnly(t, `has "load.3", which is neither`, strangers(
+		&journal.Record{Body: &journal.Record_Commit{
+			Commit: &journal.Commit{Changes: []*journal.Change{{Resource: "load.3", Reserved: 5}}}}}, nil))
 }
 
 func TestAlarms(t *testing.T) {
@@ -68,7 +80,8 @@ func TestAlarms(t *testing.T) {
 		t.Errorf("got %q", wrong)
 	}
 	for _, line := range []string{
-		`level=ERROR msg="panic in a resource"`, "fatal error: concurrent map writes", "WARNING: DATA RACE", `level=ERROR msg="this node cannot store on its disk"`,
+		`level=ERROR msg="panic in a resource"`, "fatal error: concurrent map writes", "WARNING: DATA RACE",
+		`level=ERROR msg="this node cannot store on its disk"`,
 	} {
 		wantOnly(t, line, alarms(quiet+line+"\n"))
 	}
@@ -98,14 +111,16 @@ func TestOverlooked(t *testing.T) {
 	if wrong := overlooked(map[string]uint64{"a": 3}, map[string]uint64{"a": 4}); len(wrong) > 0 {
 		t.Errorf("got %q", wrong)
 	}
-	wantOnly(t, "a: token 3 was acknowledged, the journal ends with 2", overlooked(map[string]uint64{"a": 3, "b": 1}, map[string]uint64{"a": 2, "b": 1}))
+	wantOnly(t, "a: token 3 was acknowledged, the journal ends with 2",
+		overlooked(map[string]uint64{"a": 3, "b": 1}, map[string]uint64{"a": 2, "b": 1}))
 }
 
 func TestFailures(t *testing.T) {
 	if wrong := failures(1000, map[string]uint64{"OVERLOADED": 9, "NO_ANSWER": 1}); len(wrong) > 0 {
 		t.Errorf("got %q", wrong)
 	}
-	wantOnly(t, "16 calls of the load have failed beside 1000 pairs", failures(1000, map[string]uint64{"OVERLOADED": 16}))
+	wantOnly(t, "16 calls of the load have failed beside 1000 pairs",
+		failures(1000, map[string]uint64{"OVERLOADED": 16}))
 	wantOnly(t, "1 calls of the load have failed with NOT_OWNER", failures(1000, map[string]uint64{"NOT_OWNER": 1}))
 	wantOnly(t, "the load has stopped", failures(0, nil))
 }

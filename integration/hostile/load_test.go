@@ -19,7 +19,8 @@ const (
 	pairTimeout = 20 * time.Second
 )
 
-// pairs is a load of acquires and releases, each worker on resources of its own: the token of each grant is known before.
+// pairs is a load of acquires and releases, each worker on resources of its own: the token of each grant is known
+// before.
 type pairs struct {
 	server *target
 
@@ -117,7 +118,8 @@ func (p *pairs) summary(r *load.Result) string {
 	text := fmt.Sprintf("%.0f pairs/s, longest gap %v", r.Rate(messages.OpRelease), p.gap.Round(time.Millisecond))
 	for _, op := range []messages.Operation{messages.OpAcquire, messages.OpRelease} {
 		l := r.Latencies[op]
-		text += fmt.Sprintf("; %s p50 %v, p99 %v", op, l.Quantile(0.5).Round(10*time.Microsecond), l.Quantile(0.99).Round(10*time.Microsecond))
+		text += fmt.Sprintf("; %s p50 %v, p99 %v", op, l.Quantile(0.5).Round(10*time.Microsecond),
+			l.Quantile(0.99).Round(10*time.Microsecond))
 	}
 	var failures []string
 	for f, n := range r.Failures {

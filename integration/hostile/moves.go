@@ -20,13 +20,17 @@ var moves = []move{
 	{"subscribe", 6, (*attacker).subscribe},
 	{"header bomb", 5, (*attacker).bomb},
 	{"ping", 2, func(c *attacker) string { return strings.Repeat("PING\r\n", 1+c.IntN(50)) }},
-	{"garbage", 1, func(c *attacker) string { return one(c.dice, string(c.bytes(1+c.IntN(300))), logged(c.dice)) + "\r\n" }},
+	{"garbage", 1, func(c *attacker) string {
+		return one(c.dice, string(c.bytes(1+c.IntN(300))), logged(c.dice)) +
+			"\r\n"
+	}},
 	{"wrong length", 1, (*attacker).wrongLength},
 	{"oversized", 1, (*attacker).oversized},
 	{"command of a server", 1, (*attacker).command},
 	{"half a message", 1, (*attacker).half},
 	{"login again", 1, func(c *attacker) string {
-		return `CONNECT {"user":"` + one(c.dice, "load", "node", "some", c.text(3000)) + `","pass":"load"` + one(c.dice, "}", "", "}}") + "\r\n"
+		return `CONNECT {"user":"` + one(c.dice, "load", "node", "some", c.text(3000)) + `","pass":"load"` +
+			one(c.dice, "}", "", "}}") + "\r\n"
 	}},
 }
 
@@ -50,7 +54,8 @@ func (c *attacker) pub(subject, reply, headers string, payload []byte) string {
 	if headers == "" {
 		return fmt.Sprintf("PUB %s %s%d\r\n%s\r\n", subject, reply, len(payload), payload)
 	}
-	return fmt.Sprintf("HPUB %s %s%d %d\r\n%s%s\r\n", subject, reply, len(headers), len(headers)+len(payload), headers, payload)
+	return fmt.Sprintf("HPUB %s %s%d %d\r\n%s%s\r\n", subject, reply, len(headers), len(headers)+len(payload), headers,
+		payload)
 }
 
 // reply returns a reply subject: mostly one of the attacker's own.
@@ -58,8 +63,10 @@ func (c *attacker) reply() string {
 	if c.chance(70) {
 		return fmt.Sprint(inbox, c.IntN(1000))
 	}
-	return one(c.dice, "", "holdfast.acquire.load.1.0", "holdfast.shard.0.batch", "$KV.HOLDFAST_0.journal.1", "$JS.API.STREAM.PURGE.KV_HOLDFAST_0", "_INBOX.nobody.1",
-		"_R_.x.y", "holdfast.event.load.1.0", "holdfast.node.1.acquire.load", inbox+">", inbox+"*.x", ".", "a..b", "x", strings.Repeat("r", 300), inbox+c.text(20), "$SYS.REQ.SERVER.PING")
+	return one(c.dice, "", "holdfast.acquire.load.1.0", "holdfast.shard.0.batch", "$KV.HOLDFAST_0.journal.1",
+		"$JS.API.STREAM.PURGE.KV_HOLDFAST_0", "_INBOX.nobody.1",
+		"_R_.x.y", "holdfast.event.load.1.0", "holdfast.node.1.acquire.load", inbox+">", inbox+"*.x", ".", "a..b", "x",
+		strings.Repeat("r", 300), inbox+c.text(20), "$SYS.REQ.SERVER.PING")
 }
 
 func (c *attacker) valid() string {
@@ -80,7 +87,8 @@ func (c *attacker) broken() string {
 			r.payload = []byte(strings.Repeat(one(c.dice, "[", `{"a":`, "\x0a\x7f", "x"), 3000+c.IntN(20000)))
 		}
 	default:
-		headers = "NATS/1.0\r\nContent-Type: " + one(c.dice, "application/json", "application/x-protobuf", "?") + "\r\n\r\n"
+		headers = "NATS/1.0\r\nContent-Type: " + one(c.dice, "application/json", "application/x-protobuf", "?") +
+			"\r\n\r\n"
 	}
 	return c.pub(r.subject, c.reply(), headers, r.payload)
 }
@@ -99,7 +107,8 @@ func word(b []byte) string {
 func (c *attacker) anyBatch() string {
 	r := c.batch()
 	if c.user != "batches" && c.chance(50) {
-		r.payload = []byte(`{"calls":[{"id":"1","key":"load.1.0","break":{"token":"1","reason":"x"}},{"id":"2","key":"load.1.1","acquire":{"owner":"m","ttl_ms":60000}}]}`)
+		r.payload = []byte(
+			`{"calls":[{"id":"1","key":"load.1.0","break":{"token":"1","reason":"x"}},{"id":"2","key":"load.1.1","acquire":{"owner":"m","ttl_ms":60000}}]}`)
 	}
 	return c.pub(r.subject, c.reply(), "", r.payload)
 }
@@ -108,11 +117,16 @@ func (c *attacker) anyBatch() string {
 func (c *attacker) forged() string {
 	load := fmt.Sprintf("load.%d.%d", 1+c.IntN(10), c.IntN(8))
 	subject := one(c.dice,
-		"holdfast.acquire."+load, "holdfast.break."+load, fmt.Sprintf("holdfast.shard.%d.acquire.%s", c.IntN(shards), load), "holdfast.release.pairs.0.0",
-		fmt.Sprintf("holdfast.node.%d.acquire.%s", c.Uint64(), load), "holdfast.node.~alive.n1", "holdfast.node.~n1", "holdfast.node.1.list", "holdfast.event."+load, "holdfast.event.hostile.a.1",
-		fmt.Sprintf("$KV.HOLDFAST_%d.journal.%d", c.IntN(shards), c.IntN(1000)), fmt.Sprintf("$KV.HOLDFAST_%d.state.p", c.IntN(shards)),
-		fmt.Sprintf("$JS.API.STREAM.%s.KV_HOLDFAST_%d", one(c.dice, "DELETE", "PURGE", "UPDATE", "INFO"), c.IntN(shards)), "$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0", "$JS.API.STREAM.LIST",
-		"$SYS.REQ.SERVER.PING", "$SYS.REQ.SERVER.n1.RELOAD", "$SRV.PING", "_INBOX.any.1", ">", "*", "holdfast.>", "holdfast", "holdfast.acquire", "holdfast.shard.0")
+		"holdfast.acquire."+load, "holdfast.break."+load,
+		fmt.Sprintf("holdfast.shard.%d.acquire.%s", c.IntN(shards), load), "holdfast.release.pairs.0.0",
+		fmt.Sprintf("holdfast.node.%d.acquire.%s", c.Uint64(), load), "holdfast.node.~alive.n1", "holdfast.node.~n1",
+		"holdfast.node.1.list", "holdfast.event."+load, "holdfast.event.hostile.a.1",
+		fmt.Sprintf("$KV.HOLDFAST_%d.journal.%d", c.IntN(shards), c.IntN(1000)),
+		fmt.Sprintf("$KV.HOLDFAST_%d.state.p", c.IntN(shards)),
+		fmt.Sprintf("$JS.API.STREAM.%s.KV_HOLDFAST_%d", one(c.dice, "DELETE", "PURGE", "UPDATE", "INFO"),
+			c.IntN(shards)), "$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0", "$JS.API.STREAM.LIST",
+		"$SYS.REQ.SERVER.PING", "$SYS.REQ.SERVER.n1.RELOAD", "$SRV.PING", "_INBOX.any.1", ">", "*", "holdfast.>",
+		"holdfast", "holdfast.acquire", "holdfast.shard.0")
 	r := c.request()
 	return c.pub(subject, c.reply(), one(c.dice, "", "", c.headers()), r.payload)
 }
@@ -124,11 +138,15 @@ func (c *attacker) subscribe() string {
 		c.subscriptions++
 		subject := inbox + one(c.dice, ">", "*", fmt.Sprint(c.IntN(1000)), c.text(30))
 		if c.chance(10) {
-			subject = one(c.dice, ">", "_INBOX.>", "holdfast.>", "$SYS.>", "$KV.>", "holdfast.event.>", "holdfast.event.hostile.>", "holdfast.shard.0.>", "holdfast.acquire.>", "a..b", ">.x", strings.Repeat("s.", 500)+"x")
+			subject = one(c.dice, ">", "_INBOX.>", "holdfast.>", "$SYS.>", "$KV.>", "holdfast.event.>",
+				"holdfast.event.hostile.>", "holdfast.shard.0.>", "holdfast.acquire.>", "a..b", ">.x",
+				strings.Repeat("s.", 500)+"x")
 		}
-		fmt.Fprintf(&b, "SUB %s %s%d\r\n", subject, one(c.dice, "", "", "holdfast ", "holdfast-owner "), c.subscriptions)
+		fmt.Fprintf(&b, "SUB %s %s%d\r\n", subject, one(c.dice, "", "", "holdfast ", "holdfast-owner "),
+			c.subscriptions)
 		if c.chance(20) {
-			fmt.Fprintf(&b, "UNSUB %d%s\r\n", one(c.dice, c.subscriptions, c.IntN(1000)), one(c.dice, "", " 1", " -1", " 99999999999999999999"))
+			fmt.Fprintf(&b, "UNSUB %d%s\r\n", one(c.dice, c.subscriptions, c.IntN(1000)),
+				one(c.dice, "", " 1", " -1", " 99999999999999999999"))
 		}
 	}
 	return b.String()
@@ -150,9 +168,11 @@ func (c *attacker) bomb() string {
 // wrongLength is a message that is shorter or longer than its line says, so that the rest of it is read as lines.
 func (c *attacker) wrongLength() string {
 	r := c.request()
-	length := one(c.dice, fmt.Sprint(len(r.payload)+1+c.IntN(20)), fmt.Sprint(c.IntN(len(r.payload)+1)), "-1", "0x10", "99999999999999999999", "1e3", "", "+5")
+	length := one(c.dice, fmt.Sprint(len(r.payload)+1+c.IntN(20)), fmt.Sprint(c.IntN(len(r.payload)+1)), "-1", "0x10",
+		"99999999999999999999", "1e3", "", "+5")
 	if c.chance(30) {
-		return fmt.Sprintf("HPUB %s %s%d %s %s\r\nNATS/1.0\r\n\r\n%s\r\n", r.subject, inbox, c.IntN(9), one(c.dice, "12", "0", "99", "-1"), length, r.payload)
+		return fmt.Sprintf("HPUB %s %s%d %s %s\r\nNATS/1.0\r\n\r\n%s\r\n", r.subject, inbox, c.IntN(9),
+			one(c.dice, "12", "0", "99", "-1"), length, r.payload)
 	}
 	return fmt.Sprintf("PUB %s %s%d %s\r\n%s\r\n", r.subject, inbox, c.IntN(9), length, r.payload)
 }
@@ -172,8 +192,10 @@ func (c *attacker) oversized() string {
 
 // command is one of the protocol between servers.
 func (c *attacker) command() string {
-	return one(c.dice, "RS+ $G holdfast.>", "RMSG $G holdfast.acquire.load.1 2\r\n{}", "LS+ >", "A+ $G", `INFO {"server_id":"x","cluster":"y","connect_urls":["127.0.0.1:1"]}`,
-		"MSG a 1 2\r\n{}", "+OK", "-ERR 'x'", "PONG", "SUB", "PUB", "UNSUB", "HPUB a 1", "CONNECT", "connect {}", "GET / HTTP/1.1\r\nHost: x\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03") + "\r\n"
+	return one(c.dice, "RS+ $G holdfast.>", "RMSG $G holdfast.acquire.load.1 2\r\n{}", "LS+ >", "A+ $G",
+		`INFO {"server_id":"x","cluster":"y","connect_urls":["127.0.0.1:1"]}`,
+		"MSG a 1 2\r\n{}", "+OK", "-ERR 'x'", "PONG", "SUB", "PUB", "UNSUB", "HPUB a 1", "CONNECT", "connect {}",
+		"GET / HTTP/1.1\r\nHost: x\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03") + "\r\n"
 }
 
 // half is a part of a message, behind which the connection ends.

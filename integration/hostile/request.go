@@ -46,8 +46,9 @@ func (d dice) request() request {
 	case 1:
 		r.subject = prefix.List()
 		r.payload = encode(r.encoding, &messages.ListRequest{
-			Pattern: one(d, ">", "hostile.>", "hostile.*", "", "load.>"), Limit: d.number(), Waiters: d.chance(50), HeldBack: d.chance(30),
-			After: one(d, "", "hostile.a.1", "hostile.a.1#7", d.text(600)),
+			Pattern: one(d, ">", "hostile.>", "hostile.*", "", "load.>"), Limit: d.number(), Waiters: d.chance(50),
+			HeldBack: d.chance(30),
+			After:    one(d, "", "hostile.a.1", "hostile.a.1#7", d.text(600)),
 		})
 		return r
 	}
@@ -76,7 +77,8 @@ func (d dice) number() uint32 {
 	if d.chance(70) {
 		return one[uint32](d, 0, 1, 2)
 	}
-	return one(d, 0, 1, 2, uint32(d.IntN(shards)), 99, 100, 1000, 1001, messages.MaxWaitMillis, messages.MaxTTLMillis+1, 1<<31, 1<<32-1)
+	return one(d, 0, 1, 2, uint32(d.IntN(shards)), 99, 100, 1000, 1001, messages.MaxWaitMillis, messages.MaxTTLMillis+1,
+		1<<31, 1<<32-1)
 }
 
 // order is the number of an extend or a set, more often than by chance a late one.
@@ -96,11 +98,12 @@ func (d dice) owner() string {
 	if d.chance(80) {
 		return one(d, "m1", "m2", "m3")
 	}
-	return one(d, "m1", "m2", "m3", "", "load", "c0.1", "p0", strings.Repeat("o", messages.MaxOwnerBytes), strings.Repeat("o", messages.MaxOwnerBytes+1), "\u202eevil", d.text(20))
+	return one(d, "m1", "m2", "m3", "", "load", "c0.1", "p0", strings.Repeat("o", messages.MaxOwnerBytes),
+		strings.Repeat("o", messages.MaxOwnerBytes+1), "\u202eevil", d.text(20))
 }
 
-// id is mostly a new one, as of a request that was not made before. Ids are not used again after so long that the node may
-// have forgotten them.
+// id is mostly a new one, as of a request that was not made before. Ids are not used again after so long that the node
+// may have forgotten them.
 func (d dice) id() string {
 	if d.chance(80) {
 		return d.text(8)
@@ -125,10 +128,11 @@ func (d dice) metadata() map[string]string {
 }
 
 // common fields are in each request, others in some.
-var common = map[protoreflect.Name]bool{"owner": true, "token": true, "ttl_ms": true, "request_id": true, "reason": true, "how": true}
+var common = map[protoreflect.Name]bool{"owner": true, "token": true, "ttl_ms": true, "request_id": true,
+	"reason": true, "how": true}
 
-// body returns that of an operation, with each field of its message at random: a field that the contract gets is attacked
-// as well.
+// body returns that of an operation, with each field of its message at random: a field that the contract gets is
+// attacked as well.
 func (d dice) body(op messages.Operation) proto.Message {
 	m := messages.NewRequest(op)
 	r := m.ProtoReflect()
@@ -150,7 +154,8 @@ func (d dice) body(op messages.Operation) proto.Message {
 	}
 	if acquire, ok := m.(*messages.AcquireRequest); ok {
 		if acquire.SecretHash = nil; acquire.Secret != nil {
-			acquire.SecretHash = one(d, messages.HashSecret(acquire.Secret), d.bytes(messages.SecretHashBytes), d.bytes(5))
+			acquire.SecretHash = one(d, messages.HashSecret(acquire.Secret), d.bytes(messages.SecretHashBytes),
+				d.bytes(5))
 		}
 	}
 	return m
@@ -235,9 +240,11 @@ func encode(e messages.Encoding, m proto.Message) []byte {
 // headers returns lines of headers that the service or NATS gives a meaning.
 func (d dice) headers() string {
 	forged := map[string]string{
-		"Nats-Request-Info":           `{"acc":"$G","user":"load"}`,
-		"Content-Type":                one(d, "application/json", "application/protobuf", "text/html", strings.Repeat("j", 2000)),
-		"traceparent":                 one(d, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-xyz", strings.Repeat("0", 500)),
+		"Nats-Request-Info": `{"acc":"$G","user":"load"}`,
+		"Content-Type": one(d, "application/json", "application/protobuf", "text/html",
+			strings.Repeat("j", 2000)),
+		"traceparent": one(d, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-xyz",
+			strings.Repeat("0", 500)),
 		"tracestate":                  strings.Repeat("a=1,", d.IntN(400)),
 		"Holdfast-Hops":               one(d, "0", "3", "-1", "99999999999999999999"),
 		"Holdfast-Identity":           "load",
@@ -252,10 +259,12 @@ func (d dice) headers() string {
 	}
 	names := slices.Sorted(maps.Keys(forged))
 	var b strings.Builder
-	b.WriteString(one(d, "NATS/1.0\r\n", "NATS/1.0\r\n", "NATS/1.0\r\n", "NATS/1.0 503 No Responders\r\n", "HTTP/1.1 200\r\n", ""))
+	b.WriteString(one(d, "NATS/1.0\r\n", "NATS/1.0\r\n", "NATS/1.0\r\n", "NATS/1.0 503 No Responders\r\n",
+		"HTTP/1.1 200\r\n", ""))
 	for range one(d, 1, 1, 3, 20, 200) {
 		name := names[d.IntN(len(names))]
-		b.WriteString(one(d, name, name, strings.ToLower(name), " "+name) + one(d, ": ", ":", "  ") + forged[name] + one(d, "\r\n", "\r\n", "\n"))
+		b.WriteString(one(d, name, name, strings.ToLower(name), " "+name) + one(d, ": ", ":", "  ") + forged[name] +
+			one(d, "\r\n", "\r\n", "\n"))
 	}
 	b.WriteString(one(d, "\r\n", "\r\n", "\r\n", ""))
 	return b.String()

@@ -39,7 +39,8 @@ func (t *tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return fmt.Sprintf("%d connections, %d moves, %d MB sent, %d MB received\n  moves: %s\n  answers: %s",
-		t.connections.Load(), t.moves.Load(), t.sent.Load()>>20, t.received.Load()>>20, inOrder(t.kinds), inOrder(t.answers))
+		t.connections.Load(), t.moves.Load(), t.sent.Load()>>20, t.received.Load()>>20, inOrder(t.kinds),
+		inOrder(t.answers))
 }
 
 func inOrder(counts map[string]int) string {

@@ -38,7 +38,8 @@ authorization {
 
 // rights are what a user of the resources below hostile. may publish.
 func rights() string {
-	all := []string{`"holdfast.info"`, `"holdfast.list"`, `"holdfast.keep.*"`, `"holdfast.end.*"`, `"holdfast.shard.*.keep.*"`, `"holdfast.shard.*.end.*"`}
+	all := []string{`"holdfast.info"`, `"holdfast.list"`, `"holdfast.keep.*"`, `"holdfast.end.*"`,
+		`"holdfast.shard.*.keep.*"`, `"holdfast.shard.*.end.*"`}
 	for _, op := range []string{"acquire", "release", "extend", "get", "break", "confirm", "set"} {
 		all = append(all, fmt.Sprintf("%q, %q", "holdfast."+op+"."+own+">", "holdfast.shard.*."+op+"."+own+">"))
 	}
@@ -57,12 +58,14 @@ func startTarget(t *testing.T) *target {
 	dir := t.TempDir()
 	m, monitor := stand.NewAlone(t), porttest.Free(t, 1)[0]
 	file := filepath.Join(dir, "nats.conf")
-	text := fmt.Sprintf(configuration, strings.TrimPrefix(m.URL, "nats://"), monitor, filepath.Join(dir, "store"), rights(), rights())
+	text := fmt.Sprintf(configuration, strings.TrimPrefix(m.URL, "nats://"), monitor, filepath.Join(dir, "store"),
+		rights(), rights())
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m.Args = []string{
-		"serve", "--name", "n1", "--nats-config", file, "--user", "node", "--password", "s3cret", "--shards", strconv.Itoa(shards),
+		"serve", "--name", "n1", "--nats-config", file, "--user", "node", "--password", "s3cret", "--shards",
+		strconv.Itoa(shards),
 		"--history", strconv.Itoa(history), "--max-remembered", "5000", "--max-held", "100000", "--log-level", "warn",
 	}
 	m.Env = []string{"GOGC=100"} // often enough that the heap tells of a leak

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node/identity"
 )
 
-// BenchmarkPair measures an acquire with its release, sent one by one: directly to a service that verifies no owners, and
-// through the import of an account to one that does.
+// BenchmarkPair measures an acquire with its release, sent one by one: directly to a service that verifies no owners,
+// and through the import of an account to one that does.
 func BenchmarkPair(b *testing.B) {
 	node, login := key(b)
 	public, _ := key(b)
@@ -47,7 +47,8 @@ func BenchmarkPair(b *testing.B) {
 
 // pair acquires a lock and releases it.
 func (s *service) pair(nc *nats.Conn, prefix, name string) {
-	for _, m := range [][2]string{{".acquire.", `{"owner":"alice","ttl_ms":60000}`}, {".release.", `{"owner":"alice"}`}} {
+	for _, m := range [][2]string{{".acquire.", `{"owner":"alice","ttl_ms":60000}`},
+		{".release.", `{"owner":"alice"}`}} {
 		answer, err := nc.Request(prefix+m[0]+name, []byte(m[1]), patience)
 		if err != nil || answer.Header.Get("Nats-Service-Error") != "" {
 			s.Errorf("%s%s: %v, %v", m[0], name, answer, err)

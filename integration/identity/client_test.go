@@ -28,7 +28,8 @@ func TestGoClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Acquire(t.Context(), "a"); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), another) {
+	if _, err := c.Acquire(t.Context(), "a"); !errors.Is(err, holdfast.ErrInvalid) ||
+		!strings.Contains(err.Error(), another) {
 		t.Errorf("another owner: got %v, want an error that names the identity", err)
 	}
 	lock, err := c.Acquire(t.Context(), "a", holdfast.Owner("alice/1"))
@@ -55,7 +56,8 @@ func TestGoClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.Header.Get("Holdfast-Event"); got != kind || !strings.Contains(string(m.Data), `"identity":"alice"`) {
+		if got := m.Header.Get("Holdfast-Event"); got != kind ||
+			!strings.Contains(string(m.Data), `"identity":"alice"`) {
 			t.Errorf("got %s %s, want %s of alice", got, m.Data, kind)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// The doctor tells a user whom NATS verifies from one that can claim to be another, and from one of whom NATS tells nothing.
+// The doctor tells a user whom NATS verifies from one that can claim to be another, and from one of whom NATS tells
+// nothing.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	node, login := key(t)
@@ -29,19 +30,20 @@ func TestDoctor(t *testing.T) {
 		s := start(t, identity.User, test.config, login)
 		nc := s.connect(nats.UserInfo("alice", "a"))
 		found := false
-		doctor.Run(t.Context(), doctor.Config{Conn: nc, Prefix: test.prefix, Timeout: patience, Slow: patience}, func(r doctor.Result) {
-			if r.Check != "identity" {
-				return
-			}
-			found = true
-			text := r.Text
-			for _, f := range r.Findings {
-				text += f.What
-			}
-			if string(r.State) != test.state || !strings.Contains(text, test.text) {
-				t.Errorf("%s: got %+v, want %s with %q", name, r, test.state, test.text)
-			}
-		})
+		doctor.Run(t.Context(), doctor.Config{Conn: nc, Prefix: test.prefix, Timeout: patience, Slow: patience},
+			func(r doctor.Result) {
+				if r.Check != "identity" {
+					return
+				}
+				found = true
+				text := r.Text
+				for _, f := range r.Findings {
+					text += f.What
+				}
+				if string(r.State) != test.state || !strings.Contains(text, test.text) {
+					t.Errorf("%s: got %+v, want %s with %q", name, r, test.state, test.text)
+				}
+			})
 		if !found {
 			t.Errorf("%s: the check was not made", name)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// forgeries are headers that show another identity than that of NATS to a reader who ends lines, names or headers elsewhere
-// than NATS does. F is the forged value, H the name of the header.
+// forgeries are headers that show another identity than that of NATS to a reader who ends lines, names or headers
+// elsewhere than NATS does. F is the forged value, H the name of the header.
 var forgeries = map[string]string{
 	"plain":                      "NATS/1.0\r\nH: F\r\n\r\n",
 	"twice":                      "NATS/1.0\r\nH: F\r\nH: F\r\n\r\n",
@@ -66,15 +66,20 @@ func TestForgedHeaders(t *testing.T) {
 		connect, prefix, id string
 		claim               string
 	}{
-		"User":    {identity.User, single(node, public), login, `"user":"alice","pass":"a"`, "locks", "alice", `"acc":"APP","user":"bob"`},
-		"Across":  {identity.User, across(node, ", share: true"), login, `"user":"alice","pass":"a"`, "holdfast", "alice", `"acc":"PEOPLE","user":"bob"`},
-		"Account": {identity.Account, across(node, ""), login, `"user":"alice","pass":"a"`, "holdfast", "ORDERS", `"acc":"PEOPLE","user":"bob"`},
-		"Name":    {identity.User, o.config(), operated.login(), seed, "locks", alice.public, `"acc":"APP","user":"bob"`},
+		"User": {identity.User, single(node, public), login, `"user":"alice","pass":"a"`, "locks", "alice",
+			`"acc":"APP","user":"bob"`},
+		"Across": {identity.User, across(node, ", share: true"), login, `"user":"alice","pass":"a"`, "holdfast",
+			"alice", `"acc":"PEOPLE","user":"bob"`},
+		"Account": {identity.Account, across(node, ""), login, `"user":"alice","pass":"a"`, "holdfast", "ORDERS",
+			`"acc":"PEOPLE","user":"bob"`},
+		"Name": {identity.User, o.config(), operated.login(), seed, "locks", alice.public,
+			`"acc":"APP","user":"bob"`},
 		"JWT": {
 			identity.User, o.config(), operated.login(), seed, "locks", alice.public,
 			fmt.Sprintf(`"acc":"APP","user":"bob","jwt":%q,"issuer_key":%q`, bob.token, o.public(o.account)),
 		},
-		"OtherJWT": {identity.User, single(node, public), login, `"user":"alice","pass":"a"`, "locks", "alice", fmt.Sprintf(`"user":"bob","jwt":%q,"issuer_key":"APP"`, stranger.token)},
+		"OtherJWT": {identity.User, single(node, public), login, `"user":"alice","pass":"a"`, "locks", "alice",
+			fmt.Sprintf(`"user":"bob","jwt":%q,"issuer_key":"APP"`, stranger.token)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,13 +92,15 @@ func TestForgedHeaders(t *testing.T) {
 				subject := fmt.Sprintf("%s.acquire.r%d", test.prefix, n)
 				// Without an owner it is that of the identity.
 				r := c.ask(subject, forms.Replace(text), `{"ttl_ms":60000}`)
-				granted := r.GetStatus() == messages.Status_GRANTED && r.GetLease().GetIdentity() == test.id && r.GetLease().GetOwner() == test.id
+				granted := r.GetStatus() == messages.Status_GRANTED && r.GetLease().GetIdentity() == test.id &&
+					r.GetLease().GetOwner() == test.id
 				if !granted && r.GetStatus() != messages.Status_INVALID {
 					t.Errorf("%s: %q is answered %v, want a lease of %q or INVALID", form, text, r, test.id)
 				}
 			}
 			// Ordinary headers are none of these.
-			for _, text := range []string{"NATS/1.0\r\n\r\n", "NATS/1.0\r\ntraceparent:00-a\r\nContent-Type: application/json\r\n\r\n"} {
+			for _, text := range []string{"NATS/1.0\r\n\r\n",
+				"NATS/1.0\r\ntraceparent:00-a\r\nContent-Type: application/json\r\n\r\n"} {
 				if r := c.ask(test.prefix+".acquire.plain", text, `{"ttl_ms":60000,"reentrant":true}`); r.GetLease().GetIdentity() != test.id {
 					t.Errorf("%q is answered %v, want a lease of %q", text, r, test.id)
 				}
@@ -124,7 +131,9 @@ func (s *service) open(options string, m member) *rawClient {
 		nonce, _, _ = strings.Cut(nonce, `"`)
 		options += fmt.Sprintf(`,"sig":%q`, m.sign(s, nonce))
 	}
-	c.put(fmt.Sprintf("CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true,\"protocol\":1,%s}\r\nSUB _INBOX.raw 1\r\n", options))
+	c.put(fmt.Sprintf(
+		"CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true,\"protocol\":1,%s}\r\nSUB _INBOX.raw 1\r\n",
+		options))
 	return c
 }
 
@@ -152,7 +161,8 @@ func (c *rawClient) line(begin string) string {
 // ask sends a request with these headers, byte by byte, and returns the answer in JSON.
 func (c *rawClient) ask(subject, headers, body string) *messages.Reply {
 	c.Helper()
-	c.put(fmt.Sprintf("HPUB %s _INBOX.raw %d %d\r\n%s%s\r\n", subject, len(headers), len(headers)+len(body), headers, body))
+	c.put(fmt.Sprintf("HPUB %s _INBOX.raw %d %d\r\n%s%s\r\n", subject, len(headers), len(headers)+len(body), headers,
+		body))
 	r := &messages.Reply{}
 	if err := messages.DecodeReply(messages.JSON, []byte("{"+c.line("{")), r); err != nil {
 		c.Fatal(err)

@@ -63,11 +63,13 @@ func TestUsersOfOneAccount(t *testing.T) {
 	s.wantGranted(alice, "locks.acquire.g", `{`+grant, "alice", "alice", "nats-request-info", forged)
 	// Another user cannot act on the lease.
 	for op, body := range map[string]string{
-		"release": `{"owner":"alice","token":"1"}`, "extend": `{"owner":"alice","token":"1",` + grant, "set": `{"owner":"alice","token":"1"}`,
+		"release": `{"owner":"alice","token":"1"}`, "extend": `{"owner":"alice","token":"1",` + grant,
+		"set": `{"owner":"alice","token":"1"}`,
 	} {
 		s.wantInvalid(other, "locks."+op+".a", body, another)
 	}
-	if r := s.ask(other, "locks.get.a", ""); r.GetStatus() != messages.Status_HELD || r.GetLease().GetIdentity() != "alice" {
+	if r := s.ask(other, "locks.get.a", ""); r.GetStatus() != messages.Status_HELD ||
+		r.GetLease().GetIdentity() != "alice" {
 		t.Errorf("got %v, want a lease with the identity alice", r)
 	}
 	if r := s.ask(alice, "locks.release.c", `{"token":"1"}`); r.GetStatus() != messages.Status_RELEASED {
@@ -122,7 +124,8 @@ func TestClaimsAtConnect(t *testing.T) {
 	node, login := key(t)
 	public, _ := key(t)
 	s := start(t, identity.User, single(node, public), login)
-	for _, claim := range []string{`"nkey":"bob"`, `"nkey":"` + public + `"`, `"jwt":"` + userJWT(t).token + `"`, `"name":"bob"`, `"auth_token":"bob"`} {
+	for _, claim := range []string{`"nkey":"bob"`, `"nkey":"` + public + `"`, `"jwt":"` + userJWT(t).token + `"`,
+		`"name":"bob"`, `"auth_token":"bob"`} {
 		answer := s.raw(`{"verbose":false,"headers":true,"protocol":1,"user":"alice","pass":"a",` + claim + `}`)
 		if !strings.Contains(answer, "Authorization Violation") && !strings.Contains(answer, `"identity":"alice"`) {
 			t.Errorf("with %s: %s", claim, answer)
@@ -139,7 +142,8 @@ func (s *service) raw(connect string) string {
 	}
 	defer c.Close()
 	const body = `{"owner":"alice","reentrant":true,"ttl_ms":60000}`
-	_, err = fmt.Fprintf(c, "CONNECT %s\r\nSUB _INBOX.raw 1\r\nPUB locks.acquire.raw _INBOX.raw %d\r\n%s\r\n", connect, len(body), body)
+	_, err = fmt.Fprintf(c, "CONNECT %s\r\nSUB _INBOX.raw 1\r\nPUB locks.acquire.raw _INBOX.raw %d\r\n%s\r\n", connect,
+		len(body), body)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -165,8 +169,8 @@ func TestServerThatDoesNotVerifyUsers(t *testing.T) {
 	}
 }
 
-// This is why: such a server passes on the nkey that a client claims beside its password. If this test fails, NATS verifies
-// it, and the check at the start can go.
+// This is why: such a server passes on the nkey that a client claims beside its password. If this test fails, NATS
+// verifies it, and the check at the start can go.
 func TestClaimedNKeyOnAServerThatKnowsNone(t *testing.T) {
 	t.Parallel()
 	const config = `accounts: { APP: {
@@ -211,7 +215,8 @@ func across(node, share string) string {
 // Across accounts the owner is the user, if the import shares it, or the account.
 func TestAcrossAccounts(t *testing.T) {
 	t.Parallel()
-	for mode, names := range map[identity.Mode][2]string{identity.User: {"alice", "bob"}, identity.Account: {"ORDERS", "PEOPLE"}} {
+	for mode, names := range map[identity.Mode][2]string{identity.User: {"alice", "bob"},
+		identity.Account: {"ORDERS", "PEOPLE"}} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			node, login := key(t)

@@ -93,9 +93,11 @@ func (o *operator) config() string {
 	sys, err := jwt.NewAccountClaims(o.public(system)).Encode(o.pair)
 	o.must(err)
 	app := jwt.NewAccountClaims(o.public(o.account))
-	app.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+	app.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit,
+		Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
 	app.Exports.Add(&jwt.Export{Subject: "holdfast.>", Type: jwt.Service})
-	app.Imports.Add(&jwt.Import{Account: o.public(o.account), Subject: "holdfast.>", LocalSubject: "locks.>", Type: jwt.Service, Share: true})
+	app.Imports.Add(&jwt.Import{Account: o.public(o.account), Subject: "holdfast.>", LocalSubject: "locks.>",
+		Type: jwt.Service, Share: true})
 	token, err := app.Encode(o.pair)
 	o.must(err)
 	return fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: { %s: %s, %s: %s }\n",

@@ -43,7 +43,8 @@ func start(tb testing.TB, mode identity.Mode, config string, login nats.Option) 
 func configured(tb testing.TB, mode identity.Mode, config string, login nats.Option) server.Config {
 	tb.Helper()
 	return server.Config{
-		Name: "n1", Identity: mode, Alone: true, Shards: 2, Login: []nats.Option{login}, Log: slog.New(slog.DiscardHandler),
+		Name: "n1", Identity: mode, Alone: true, Shards: 2, Login: []nats.Option{login},
+		Log:      slog.New(slog.DiscardHandler),
 		Embedded: embedded.Config{ConfigFile: stand.NATSConfig(tb, config)},
 	}
 }
@@ -89,7 +90,8 @@ func (s *service) wantGranted(nc *nats.Conn, subject, body, owner, id string, he
 // wantInvalid asks for something that is refused with this text in the error.
 func (s *service) wantInvalid(nc *nats.Conn, subject, body, text string) {
 	s.Helper()
-	if r := s.ask(nc, subject, body); r.GetStatus() != messages.Status_INVALID || !strings.Contains(r.GetError(), text) {
+	if r := s.ask(nc, subject, body); r.GetStatus() != messages.Status_INVALID ||
+		!strings.Contains(r.GetError(), text) {
 		s.Errorf("%s %s: got %v, want INVALID with %q", subject, body, r, text)
 	}
 }

@@ -125,7 +125,8 @@ func startRedis(t *testing.T) string {
 	t.Helper()
 	address := porttest.Free(t, 1)[0]
 	port := address[strings.LastIndexByte(address, ':')+1:]
-	cmd := exec.CommandContext(t.Context(), "redis-server", "--port", port, "--dir", t.TempDir(), "--appendonly", "yes", "--appendfsync", "always")
+	cmd := exec.CommandContext(t.Context(), "redis-server", "--port", port, "--dir", t.TempDir(), "--appendonly", "yes",
+		"--appendfsync", "always")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Start(); err != nil {

@@ -33,7 +33,8 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 	a := &answers{
 		operations: operations, life: l, seen: l.seen(operations), slack: slack,
 		acquires: make(map[asked][]*Operation), extends: make(map[uint32][]*Operation),
-		sets: make(map[string][]*Operation), releases: make(map[string][]*Operation), breaks: make(map[uint64][]*Operation),
+		sets: make(map[string][]*Operation), releases: make(map[string][]*Operation),
+		breaks:   make(map[uint64][]*Operation),
 		confirms: make(map[uint64][]*Operation),
 	}
 	for i := range operations {
@@ -128,7 +129,8 @@ func (a *answers) answer(o *Operation) {
 		if (o.late() || o.named()) && !a.hasEnded(o) {
 			a.is("no such end of a lease is in the journal: %s", o.span())
 		}
-		if at, ok := a.ended[a.now(o.Token)]; o.Token != 0 && (!ok || a.changes[at].GetKind() == messages.Event_RELEASED) {
+		if at, ok := a.ended[a.now(o.Token)]; o.Token != 0 &&
+			(!ok || a.changes[at].GetKind() == messages.Event_RELEASED) {
 			a.is("in the journal the lease has neither run out nor been broken: %s", o.span())
 		}
 	case messages.Status_FREE:
@@ -147,7 +149,8 @@ func (a *answers) shares(o *Operation, shown []Shown) {
 	for _, l := range shown {
 		at, ok := a.granted[l.Token]
 		if ok && l.sharing != grantOf(a.changes[at].GetGrant()) {
-			a.is("token %d is shown otherwise than in the journal%s: %s; %s", l.Token, l.text(), o.span(), a.changes[at])
+			a.is("token %d is shown otherwise than in the journal%s: %s; %s", l.Token, l.text(), o.span(),
+				a.changes[at])
 		}
 	}
 }
@@ -354,8 +357,8 @@ func (o *Operation) effects(c change) int {
 	return o.Open
 }
 
-// expiries checks that no lease was seen to have run out before its time, counted from its last request. The time of one
-// in a session, and of one that an end of its session has left, the journal does not tell.
+// expiries checks that no lease was seen to have run out before its time, counted from its last request. The time of
+// one in a session, and of one that an end of its session has left, the journal does not tell.
 func (a *answers) expiries() {
 	dues, last := make(map[uint64]time.Duration), make(map[uint64]*journal.Grant)
 	for at, c := range a.changes {

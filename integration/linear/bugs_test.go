@@ -25,7 +25,8 @@ func TestCleanWorldsPass(t *testing.T) {
 		all.Add(report.Counts)
 	}
 	t.Log(all)
-	if all.Bounces == 0 || all.Unknown == 0 || all.Expiries == 0 || all.Breaks == 0 || all.Waited == 0 || all.Late == 0 {
+	if all.Bounces == 0 || all.Unknown == 0 || all.Expiries == 0 || all.Breaks == 0 || all.Waited == 0 ||
+		all.Late == 0 {
 		t.Fatalf("the worlds are too quiet: %v", all)
 	}
 }
@@ -45,7 +46,8 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, b := range []bug{
 		tokenReused, ttlHalved, expiredEarly, grantedWhileHeld, grantedTwice, grantedAgain, answeredBeforeAppend,
-		expiredExtended, extendForgotten, releaseForgotten, wrongTokenShown, falseNotOwner, brokeAnother, staleOwnerGoesOn,
+		expiredExtended, extendForgotten, releaseForgotten, wrongTokenShown, falseNotOwner, brokeAnother,
+		staleOwnerGoesOn,
 		lateCopyGranted, releasedAnother, lateCounted,
 	} {
 		t.Run(string(b), func(t *testing.T) {

@@ -48,7 +48,8 @@ func (c *client) begin(r *resource, o Operation) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &call{Operation: o, to: r, payload: payload, encoding: messages.EncodingOf("", payload), answers: make(chan answer, 64), abandoned: make(chan struct{})}
+	q := &call{Operation: o, to: r, payload: payload, encoding: messages.EncodingOf("", payload),
+		answers: make(chan answer, 64), abandoned: make(chan struct{})}
 	key, shard := r.key, messages.ShardOf(r.key, max(c.Shards, 1))
 	if o.ofSession() {
 		if key, err = messages.EncodeKey(o.Session); err != nil {
@@ -107,9 +108,11 @@ func body(o Operation) proto.Message {
 	case messages.OpRelease:
 		return &messages.ReleaseRequest{Owner: by.owner, Token: o.Token, RequestId: o.RequestID, Secret: by.secret}
 	case messages.OpExtend:
-		return &messages.ExtendRequest{Owner: by.owner, Token: o.Token, TtlMs: o.TTL, Limit: o.Limit, Secret: by.secret, Order: o.Order}
+		return &messages.ExtendRequest{Owner: by.owner, Token: o.Token, TtlMs: o.TTL, Limit: o.Limit, Secret: by.secret,
+			Order: o.Order}
 	case messages.OpSet:
-		return &messages.SetRequest{Owner: by.owner, Token: o.Token, Metadata: metadata(o.Value), Secret: by.secret, Order: o.Order}
+		return &messages.SetRequest{Owner: by.owner, Token: o.Token, Metadata: metadata(o.Value), Secret: by.secret,
+			Order: o.Order}
 	case messages.OpKeep:
 		return &messages.KeepRequest{TtlMs: o.TTL}
 	case messages.OpEnd:

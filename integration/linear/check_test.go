@@ -91,14 +91,16 @@ func TestTooLittleIsVacuous(t *testing.T) {
 	script := history([]line{acquire("a", 0, 1).granted(1)})
 	for name, f := range map[string]linear.Floors{
 		"operations": {Operations: 2}, "grants": {Grants: 2}, "another owner": {HandOffs: 1}, "queue": {Waited: 1},
-		"extensions": {Extensions: 1}, "releases": {Releases: 1}, "breaks": {Breaks: 1}, "expiries": {Expiries: 1}, "events": {Events: 1},
+		"extensions": {Extensions: 1}, "releases": {Releases: 1}, "breaks": {Breaks: 1}, "expiries": {Expiries: 1},
+		"events": {Events: 1},
 	} {
 		_, err := linear.Check(t.Context(), script, nil, nil, linear.Terms{Floors: f})
 		if !errors.Is(err, linear.ErrViolated) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := linear.Check(t.Context(), script, nil, nil, linear.Terms{Floors: linear.Floors{Operations: 1, Grants: 1}}); err != nil {
+	if _, err := linear.Check(t.Context(), script, nil, nil,
+		linear.Terms{Floors: linear.Floors{Operations: 1, Grants: 1}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -110,7 +112,8 @@ func TestGivingUpIsNoPass(t *testing.T) {
 		"MB": {Bytes: 1000}, "after 1ns": {Time: 1}, "shorter histories": {Operations: 10},
 	} {
 		_, err := linear.Check(t.Context(), legal, nil, nil, linear.Terms{Bounds: b})
-		if !errors.Is(err, linear.ErrViolated) || !strings.Contains(err.Error(), "not checked") || !strings.Contains(err.Error(), name) {
+		if !errors.Is(err, linear.ErrViolated) || !strings.Contains(err.Error(), "not checked") ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -48,7 +48,8 @@ const mostStretch = 100
 func (l *Load) newClient(number int, nc *nats.Conn) *client {
 	c := &client{
 		Load: l, inbox: &inbox{nc: nc, now: l.Now}, number: number, dice: rand.New(rand.NewPCG(l.Seed, uint64(number))),
-		direct: l.Shards > 0 && number%2 == 1, batched: l.Shards > 0 && l.Account == "" && number%8 >= 5 && number%2 == 1, encoding: []messages.Encoding{messages.Protobuf, messages.JSON}[number/2%2],
+		direct: l.Shards > 0 && number%2 == 1, batched: l.Shards > 0 && l.Account == "" && number%8 >= 5 &&
+			number%2 == 1, encoding: []messages.Encoding{messages.Protobuf, messages.JSON}[number/2%2],
 	}
 	c.rename()
 	return c
@@ -260,8 +261,8 @@ func (c *client) lock(r *resource) {
 	}
 }
 
-// keep lets a request that was granted or withdrawn be repeated late. None of it may be on its way, and what a reentrant
-// one does is not its own.
+// keep lets a request that was granted or withdrawn be repeated late. None of it may be on its way, and what a
+// reentrant one does is not its own.
 func (c *client) keep(r *resource, o Operation) {
 	if o.Open > 0 || o.Reentrant {
 		return

@@ -30,8 +30,8 @@ type Counts struct {
 	// Expiries are leases that ran out, by the journal, or that an answer said had run out if there is
 	// none. Bounces are grants that were taken back.
 	Expiries, Bounces int
-	// Losses are leases that were lost and held their resource back, by the journal, Confirmations those of them whose loss
-	// a client has confirmed.
+	// Losses are leases that were lost and held their resource back, by the journal, Confirmations those of them whose
+	// loss a client has confirmed.
 	Losses, Confirmations int
 	// Events were told to all who watched.
 	Events int
@@ -39,10 +39,13 @@ type Counts struct {
 
 // String is the counts on one line.
 func (c Counts) String() string {
-	return fmt.Sprintf("%d operations (%d unknown) on %d resources (%d judged): %d grants, %d to another owner, %d out of the queue, "+
-		"%d shared, %d downgrades, %d extensions, %d sets, %d kept, %d parted, %d releases, %d breaks, %d late copies, %d withdrawn, %d expiries, %d bounces, %d losses, %d confirmations; %d events",
+	return fmt.Sprintf(
+		"%d operations (%d unknown) on %d resources (%d judged): %d grants, %d to another owner, %d out of the queue, "+
+			"%d shared, %d downgrades, %d extensions, %d sets, %d kept, %d parted, %d releases, %d breaks, %d late "+
+			"copies, %d withdrawn, %d expiries, %d bounces, %d losses, %d confirmations; %d events",
 		c.Operations, c.Unknown, c.Resources, c.Judged, c.Grants, c.HandOffs, c.Waited,
-		c.Shared, c.Downgrades, c.Extensions, c.Sets, c.Kept, c.Parted, c.Releases, c.Breaks, c.Late, c.Withdrawn, c.Expiries, c.Bounces, c.Losses, c.Confirmations, c.Events)
+		c.Shared, c.Downgrades, c.Extensions, c.Sets, c.Kept, c.Parted, c.Releases, c.Breaks, c.Late, c.Withdrawn,
+		c.Expiries, c.Bounces, c.Losses, c.Confirmations, c.Events)
 }
 
 // Add adds the counts of another history.
@@ -135,7 +138,8 @@ func count(is bool) int {
 // Floors are the least that has to happen in a history: below them it proves nothing. The zero value
 // asks for nothing.
 type Floors struct {
-	Operations, Grants, HandOffs, Waited, Extensions, Sets, Kept, Parted, Releases, Breaks, Shared, Downgrades, Late, Withdrawn, Expiries, Losses, Confirmations, Events int
+	Operations, Grants, HandOffs, Waited, Extensions, Sets, Kept, Parted, Releases, Breaks, Shared, Downgrades, Late,
+	Withdrawn, Expiries, Losses, Confirmations, Events int
 }
 
 // below says which floors the counts do not reach, empty if they reach all.
@@ -147,11 +151,15 @@ func (f Floors) below(c Counts) string {
 	}{
 		{"operations", c.Operations, f.Operations}, {"grants", c.Grants, f.Grants},
 		{"grants to another owner", c.HandOffs, f.HandOffs}, {"grants out of the queue", c.Waited, f.Waited},
-		{"extensions", c.Extensions, f.Extensions}, {"sets", c.Sets, f.Sets}, {"leases kept by their session", c.Kept, f.Kept}, {"leases of sessions that were ended", c.Parted, f.Parted}, {"releases", c.Releases, f.Releases},
-		{"breaks", c.Breaks, f.Breaks}, {"shared leases", c.Shared, f.Shared}, {"downgrades", c.Downgrades, f.Downgrades},
+		{"extensions", c.Extensions, f.Extensions}, {"sets", c.Sets, f.Sets},
+		{"leases kept by their session", c.Kept, f.Kept}, {"leases of sessions that were ended", c.Parted, f.Parted},
+		{"releases", c.Releases, f.Releases},
+		{"breaks", c.Breaks, f.Breaks}, {"shared leases", c.Shared, f.Shared},
+		{"downgrades", c.Downgrades, f.Downgrades},
 		{"late copies", c.Late, f.Late},
 		{"withdrawn", c.Withdrawn, f.Withdrawn}, {"expiries", c.Expiries, f.Expiries},
-		{"losses", c.Losses, f.Losses}, {"confirmations", c.Confirmations, f.Confirmations}, {"events", c.Events, f.Events},
+		{"losses", c.Losses, f.Losses}, {"confirmations", c.Confirmations, f.Confirmations},
+		{"events", c.Events, f.Events},
 	} {
 		if floor.got < floor.least {
 			short = append(short, fmt.Sprintf("%d %s, at least %d", floor.got, floor.what, floor.least))

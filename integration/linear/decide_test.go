@@ -51,7 +51,8 @@ func (w *world) acquire(q *asking, sending int) {
 	switch {
 	case known && !w.plant(lateCopyGranted, 50):
 		w.answer(q, sending, over.how, q.Owner, over.token)
-	case !w.held(), !mine && w.plant(grantedWhileHeld, 5), mine && w.request == q.RequestID && w.plant(grantedAgain, 50):
+	case !w.held(), !mine && w.plant(grantedWhileHeld, 5),
+		mine && w.request == q.RequestID && w.plant(grantedAgain, 50):
 		w.grant(q, sending)
 	case mine && q.Reentrant:
 		if due := w.now + ms(q.TTL); due > w.due {

@@ -30,11 +30,11 @@
 // Names of resources must be new to the deployment, and its journals must begin with their first commit:
 // run it with a history (--history) that is longer than the load.
 //
-// A lease that may hold its resource back is exclusive here: package lease has models of shared ones, and the check of the
-// journal knows both.
+// A lease that may hold its resource back is exclusive here: package lease has models of shared ones, and the check of
+// the journal knows both.
 //
-// A keep or an end of a session is in the history as an operation of each of its leases. The model knows until when a session
-// runs at the least, as it knows that of a lease; a lease in a session is exclusive and persistent here.
+// A keep or an end of a session is in the history as an operation of each of its leases. The model knows until when a
+// session runs at the least, as it knows that of a lease; a lease in a session is exclusive and persistent here.
 //
 // Half of the owners have leases with a secret, see secretive. What is asked in their name without it is asked by a
 // stranger, to the model.

@@ -111,17 +111,18 @@ func (e *Events) selected(j *Journal) [][]fact {
 	for shard := range all {
 		all[shard] = slices.DeleteFunc(all[shard], func(f fact) bool {
 			key, err := messages.KeyOf(f.resource)
-			return err == nil && !e.pattern.Matches(key) || len(e.kinds) > 0 && !slices.ContainsFunc(e.kinds, func(k holdfast.EventKind) bool {
-				return k.String() == f.kind
-			})
+			return err == nil && !e.pattern.Matches(key) ||
+				len(e.kinds) > 0 && !slices.ContainsFunc(e.kinds, func(k holdfast.EventKind) bool {
+					return k.String() == f.kind
+				})
 		})
 	}
 	return all
 }
 
 // RecordSubscription records what a plain subscription to all events receives. It may be told a change
-// twice, and may miss some where its connection, or NATS behind it, was interrupted. The account is that of the connection
-// if it is a tenant, whose name its events do not have; empty: it is none.
+// twice, and may miss some where its connection, or NATS behind it, was interrupted. The account is that of the
+// connection if it is a tenant, whose name its events do not have; empty: it is none.
 func RecordSubscription(name string, nc *nats.Conn, prefix messages.Prefix, account string) (*Events, error) {
 	e := newEvents(name, false)
 	sub, err := nc.Subscribe(prefix.Event(">"), func(m *nats.Msg) {
@@ -161,7 +162,8 @@ func newEvents(name string, whole bool) *Events {
 func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
 	var from holdfast.Position
 	for ctx.Err() == nil {
-		for event, err := range c.Watch(ctx, ">", holdfast.From(from), holdfast.Since(time.Time{}), holdfast.OfTenant(messages.AllTenants)) {
+		for event, err := range c.Watch(ctx, ">", holdfast.From(from), holdfast.Since(time.Time{}),
+			holdfast.OfTenant(messages.AllTenants)) {
 			switch {
 			case err == nil:
 				from = event.Position()
@@ -180,7 +182,8 @@ func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
 
 func watched(e holdfast.Event) fact {
 	return fact{
-		e.ID, e.Kind.String(), messages.Qualify(e.Lease.Tenant, e.Lease.Resource), e.Lease.Owner, uint64(e.Lease.Token), e.Lease.TTL,
+		e.ID, e.Kind.String(), messages.Qualify(e.Lease.Tenant, e.Lease.Resource), e.Lease.Owner, uint64(e.Lease.Token),
+		e.Lease.TTL,
 		e.Time.UnixMilli(), e.Reason, e.HeldBack, e.Lease.Metadata[valueEntry], sharedAs(e.Lease),
 	}
 }
@@ -188,7 +191,8 @@ func watched(e holdfast.Event) fact {
 func published(e *messages.Event) fact {
 	l := e.GetLease()
 	return fact{
-		e.ID(), e.GetKind().String(), messages.Qualify(l.GetTenant(), l.GetResource()), l.GetOwner(), l.GetToken(), millis(l.GetTtlMs()),
+		e.ID(), e.GetKind().String(), messages.Qualify(l.GetTenant(), l.GetResource()), l.GetOwner(), l.GetToken(),
+		millis(l.GetTtlMs()),
 		e.GetAtMs(), e.GetReason(), e.GetHeldBack(), l.GetMetadata()[valueEntry], leaseOf(l),
 	}
 }
@@ -256,7 +260,8 @@ func (e *Events) behind(want [][]fact) string {
 		}
 		last := facts[len(facts)-1].id
 		if got := e.newest[uint32(shard)]; got.Before(last) {
-			return fmt.Sprintf("of shard %d it was told %d events up to %v, not yet up to %v", shard, len(e.shards[uint32(shard)]), got, last)
+			return fmt.Sprintf("of shard %d it was told %d events up to %v, not yet up to %v", shard,
+				len(e.shards[uint32(shard)]), got, last)
 		}
 	}
 	return ""

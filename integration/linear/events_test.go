@@ -74,7 +74,8 @@ func TestEvents(t *testing.T) {
 
 // forged is an event that no node has published.
 func forged(shard uint32, position uint64, index int) string {
-	return fmt.Sprintf(`{"kind":"ACQUIRED","lease":{"resource":"events","owner":"z","token":"1"},"shard":%d,"position":"%d","index":%d}`,
+	return fmt.Sprintf(
+		`{"kind":"ACQUIRED","lease":{"resource":"events","owner":"z","token":"1"},"shard":%d,"position":"%d","index":%d}`,
 		shard, position, index)
 }
 

@@ -27,8 +27,8 @@ func (m model) back(s state, o *Operation) (bool, state) {
 	return ok && o.Endless == (s.delay == 0), s
 }
 
-// confirm is a confirmation of a loss. Repeated, it has the same answer until the next grant, and also when the delay was
-// over before.
+// confirm is a confirmation of a loss. Repeated, it has the same answer until the next grant, and also when the delay
+// was over before.
 func (m model) confirm(s state, o *Operation) (bool, state) {
 	lost := m.settle(s, o)
 	last := s.end != unused && o.Token == s.token

@@ -38,8 +38,10 @@ var holdPairs = []struct {
 	},
 	{
 		"a break is answered alike when the delay is over",
-		[]line{acquire("a", 0, 1).delayed().granted(1), breaks(1, 2000, 2001).released(), acquire("b", 2002, 2003).granted(2)},
-		[]line{acquire("a", 0, 1).delayed().granted(1), breaks(1, 1980, 1990).released(), acquire("b", 2002, 2003).granted(2)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), breaks(1, 2000, 2001).released(),
+			acquire("b", 2002, 2003).granted(2)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), breaks(1, 1980, 1990).released(),
+			acquire("b", 2002, 2003).granted(2)},
 	},
 	{
 		"a delay does not begin with a release",
@@ -54,17 +56,22 @@ var holdPairs = []struct {
 	{
 		"only the owner goes before those that wait",
 		brokenDelayed(waitingBehind(acquire("a", 4, 5).granted(2), 1)),
-		[]line{acquire("a", 0, 1).granted(1), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 1)},
+		[]line{acquire("a", 0, 1).granted(1), breaks(1, 2, 3).released(),
+			waitingBehind(acquire("a", 4, 5).granted(2), 1)},
 	},
 	{
 		"the owner of a lease of a reentrant request does so, too",
-		[]line{acquire("a", 0, 1).ttl(60_000).again().delayed().granted(1), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 2)},
-		[]line{acquire("a", 0, 1).ttl(60_000).again().granted(1), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 2)},
+		[]line{acquire("a", 0, 1).ttl(60_000).again().delayed().granted(1), breaks(1, 2, 3).released(),
+			waitingBehind(acquire("a", 4, 5).granted(2), 2)},
+		[]line{acquire("a", 0, 1).ttl(60_000).again().granted(1), breaks(1, 2, 3).released(),
+			waitingBehind(acquire("a", 4, 5).granted(2), 2)},
 	},
 	{
 		"the owner of a lease whose grant was not answered does so, too",
-		[]line{acquire("a", 0, 1).ttl(60_000).delayed().unknown(), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 1)},
-		[]line{acquire("a", 0, 1).ttl(60_000).unknown(), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 1)},
+		[]line{acquire("a", 0, 1).ttl(60_000).delayed().unknown(), breaks(1, 2, 3).released(),
+			waitingBehind(acquire("a", 4, 5).granted(2), 1)},
+		[]line{acquire("a", 0, 1).ttl(60_000).unknown(), breaks(1, 2, 3).released(),
+			waitingBehind(acquire("a", 4, 5).granted(2), 1)},
 	},
 	{
 		"the owner does not take back what is to be confirmed",
@@ -98,12 +105,15 @@ var holdPairs = []struct {
 	},
 	{
 		"a lease that may have run out is held until it is lost",
-		[]line{acquire("a", 0, 1).delayed().granted(1), confirms(1, 1500, 1501).shows(staleToken, "a", 1), extend("a", 1502, 1503).token(1).extended(1)},
-		[]line{acquire("a", 0, 1).delayed().granted(1), confirms(1, 1500, 1501).released(), extend("a", 1502, 1503).token(1).extended(1)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), confirms(1, 1500, 1501).shows(staleToken, "a", 1),
+			extend("a", 1502, 1503).token(1).extended(1)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), confirms(1, 1500, 1501).released(),
+			extend("a", 1502, 1503).token(1).extended(1)},
 	},
 	{
 		"a confirmation is repeated until the next grant",
-		brokenConfirming(confirms(1, 4, 5).released(), confirms(1, 6, 7).released(), acquire("b", 8, 9).granted(2), confirms(1, 10, 11).shows(staleToken, "b", 2)),
+		brokenConfirming(confirms(1, 4, 5).released(), confirms(1, 6, 7).released(), acquire("b", 8, 9).granted(2),
+			confirms(1, 10, 11).shows(staleToken, "b", 2)),
 		brokenConfirming(confirms(1, 4, 5).released(), acquire("b", 8, 9).granted(2), confirms(1, 10, 11).released()),
 	},
 	{

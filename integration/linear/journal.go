@@ -120,8 +120,8 @@ func LoadJournal(r io.Reader) (*Journal, error) {
 	}
 }
 
-// Audit checks each shard's records by [audit.Shard]. It returns what is wrong, who holds what at the end, and which lost
-// leases hold their resources back.
+// Audit checks each shard's records by [audit.Shard]. It returns what is wrong, who holds what at the end, and which
+// lost leases hold their resources back.
 func (j *Journal) Audit() (wrong []string, held, lost map[string][]*journal.Grant) {
 	held, lost = make(map[string][]*journal.Grant), make(map[string][]*journal.Grant)
 	for shard, log := range j.shards {
@@ -173,7 +173,8 @@ type change struct {
 func (c change) String() string {
 	g := c.GetGrant()
 	return fmt.Sprintf("commit %d: %s of token %d%s of %s, id %q, ttl %d %s",
-		c.number, c.GetKind(), g.GetToken(), grantOf(g).text(), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(), c.GetReason())
+		c.number, c.GetKind(), g.GetToken(), grantOf(g).text(), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(),
+		c.GetReason())
 }
 
 func (c change) bounced() bool {
@@ -187,7 +188,8 @@ func (c change) downgrades() bool {
 
 // lapses reports whether the change is the end of a hold that nobody has confirmed.
 func (c change) lapses() bool {
-	return c.GetKind() == messages.Event_CONFIRMED && (c.GetReason() == audit.DelayOver || c.GetReason() == audit.TakenBack)
+	return c.GetKind() == messages.Event_CONFIRMED &&
+		(c.GetReason() == audit.DelayOver || c.GetReason() == audit.TakenBack)
 }
 
 // isOperators reports whether the change is of a request that names no owner: a break, or a confirmation.

@@ -44,9 +44,10 @@ var ledgers = []struct {
 		check:   "model", wanted: "no order",
 	},
 	{
-		name:    "a grant that was taken back counts as released",
-		script:  []line{acquire("a", 0, 0).wait(10).unknown(), acquire("b", 5, 6).granted(2)},
-		journal: openBook().acquired("a", 1, "a-0").change(wasReleased, "a", 1, 1000, "a-0", gone).acquired("b", 2, "b-5"),
+		name:   "a grant that was taken back counts as released",
+		script: []line{acquire("a", 0, 0).wait(10).unknown(), acquire("b", 5, 6).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").change(wasReleased, "a", 1, 1000, "a-0", gone).acquired("b", 2,
+			"b-5"),
 	},
 	{
 		name:    "one request, two grants, when it was sent twice",
@@ -60,10 +61,11 @@ var ledgers = []struct {
 		check:   "journal", wanted: "was granted before, and its lease had ended",
 	},
 	{
-		name:    "one request, two grants, and the first was the last that the owner before knew",
-		script:  []line{acquire("a", 0, 2001).resent(2000).granted(2)},
-		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").opened().acquired("a", 2, "a-0").ended(wasExpired, "a", 2, "a-0"),
-		check:   "journal", wanted: "was granted before, and its lease had ended",
+		name:   "one request, two grants, and the first was the last that the owner before knew",
+		script: []line{acquire("a", 0, 2001).resent(2000).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").opened().acquired("a", 2,
+			"a-0").ended(wasExpired, "a", 2, "a-0"),
+		check: "journal", wanted: "was granted before, and its lease had ended",
 	},
 	{
 		name: "a reentrant request ends with the lease that it shared",
@@ -128,35 +130,42 @@ var ledgers = []struct {
 		check:   "answers", wanted: "carried out 2 times",
 	},
 	{
-		name:    "a grant that only a reentrant request was told of",
-		script:  besides(acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 3), acquire("a", 1300, 1301).again().ttl(500).granted(3)),
+		name: "a grant that only a reentrant request was told of",
+		script: besides(acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 3),
+			acquire("a", 1300, 1301).again().ttl(500).granted(3)),
 		journal: grantedAgainByAnotherOwner(),
 	},
 	{
-		name:    "a grant that was seen before the request came again that was told of it",
-		script:  besides(acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 3), acquire("a", 1300, 1301).id("a-0").granted(3)),
+		name: "a grant that was seen before the request came again that was told of it",
+		script: besides(acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 3),
+			acquire("a", 1300, 1301).id("a-0").granted(3)),
 		journal: grantedAgainByAnotherOwner(),
 	},
 	{
-		name:    "an extension without an answer is known by its TTL",
-		script:  []line{acquire("a", 0, 1).granted(1), extend("a", 2, 0).token(1).ttl(100).unknown(), acquire("b", 110, 111).granted(2)},
-		journal: openBook().acquired("a", 1, "a-0").change(wasExtended, "a", 1, 100, "a-0", "").change(wasExpired, "a", 1, 100, "a-0", "").acquired("b", 2, "b-110"),
+		name: "an extension without an answer is known by its TTL",
+		script: []line{acquire("a", 0, 1).granted(1), extend("a", 2, 0).token(1).ttl(100).unknown(),
+			acquire("b", 110, 111).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").change(wasExtended, "a", 1, 100, "a-0", "").change(wasExpired, "a",
+			1, 100, "a-0", "").acquired("b", 2, "b-110"),
 	},
 	{
-		name:    "an extension that never happened",
-		script:  []line{acquire("a", 0, 1).granted(1), extend("a", 2, 0).token(1).ttl(100).unknown(), acquire("b", 110, 111).granted(2)},
+		name: "an extension that never happened",
+		script: []line{acquire("a", 0, 1).granted(1), extend("a", 2, 0).token(1).ttl(100).unknown(),
+			acquire("b", 110, 111).granted(2)},
 		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").acquired("b", 2, "b-110"),
 		check:   "model", wanted: "no order",
 	},
 	{
-		name:    "a release without an answer",
-		script:  []line{acquire("a", 0, 1).granted(1), release("a", 2, 0).token(1).unknown(), acquire("b", 50, 51).granted(2)},
+		name: "a release without an answer",
+		script: []line{acquire("a", 0, 1).granted(1), release("a", 2, 0).token(1).unknown(),
+			acquire("b", 50, 51).granted(2)},
 		journal: openBook().acquired("a", 1, "a-0").ended(wasReleased, "a", 1, "a-0").acquired("b", 2, "b-50"),
 	},
 	{
-		name:    "a break without an answer is known by its reason",
-		script:  []line{acquire("a", 0, 1).granted(1), breaks(1, 2, 0).unknown(), acquire("b", 50, 51).granted(2)},
-		journal: openBook().acquired("a", 1, "a-0").change(wasBroken, "a", 1, 1000, "a-0", "2").acquired("b", 2, "b-50"),
+		name:   "a break without an answer is known by its reason",
+		script: []line{acquire("a", 0, 1).granted(1), breaks(1, 2, 0).unknown(), acquire("b", 50, 51).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").change(wasBroken, "a", 1, 1000, "a-0", "2").acquired("b", 2,
+			"b-50"),
 	},
 	{
 		name:    "a grant that is in no journal",
@@ -258,7 +267,8 @@ func TestJournals(t *testing.T) {
 func TestReplayOfWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	b := openBook().acquired("a", 1, "a-0").opened()
-	if _, err := linear.Check(t.Context(), history([]line{acquire("a", 0, 1).granted(1)}), &b.Journal, nil, linear.Terms{}); err != nil {
+	if _, err := linear.Check(t.Context(), history([]line{acquire("a", 0, 1).granted(1)}), &b.Journal, nil,
+		linear.Terms{}); err != nil {
 		t.Error(err)
 	}
 }

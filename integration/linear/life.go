@@ -38,7 +38,8 @@ type (
 func newLife() *life {
 	return &life{
 		granted: make(map[uint64]int), ended: make(map[uint64]int), over: make(map[uint64]int),
-		grants: make(map[asked][]int), extended: make(map[extension][]int), updated: make(map[update][]int), downgraded: make(map[uint64]int),
+		grants: make(map[asked][]int), extended: make(map[extension][]int), updated: make(map[update][]int),
+		downgraded: make(map[uint64]int),
 	}
 }
 
@@ -92,8 +93,8 @@ func (l *life) isShared(token uint64) bool {
 	return ok && l.changes[at].GetGrant().GetLimit() > 0
 }
 
-// extensionOf returns the change that an answer to an extension tells of: an extension, the first of several like it, or a
-// downgrade.
+// extensionOf returns the change that an answer to an extension tells of: an extension, the first of several like it,
+// or a downgrade.
 func (l *life) extensionOf(o *Operation) (at int, ok bool) {
 	if at, ok := l.downgradeOf(o); ok {
 		return at, true

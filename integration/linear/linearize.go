@@ -55,7 +55,8 @@ type search struct {
 // linearize returns what is wrong with the steps of one resource, empty if nothing is.
 func linearize(m model, b Bounds, steps []Operation) (wrong string) {
 	if len(steps) > b.Operations {
-		return fmt.Sprintf("not checked: %d operations, more than %d; split the load into shorter histories", len(steps), b.Operations)
+		return fmt.Sprintf("not checked: %d operations, more than %d; split the load into shorter histories",
+			len(steps), b.Operations)
 	}
 	s := newSearch(m, b, steps)
 	result := porcupine.CheckOperationsTimeout(s.porcupine(), entries(steps), 0) // the steps look at the time
@@ -77,8 +78,10 @@ const drawTime = 10 * time.Second
 
 // draw writes a picture of how far an order of the steps can be found.
 func draw(m model, b Bounds, steps []Operation, path string) error {
-	_, info := porcupine.CheckOperationsVerbose(newSearch(m, b, steps).porcupine(), entries(steps), min(b.Time, drawTime))
-	b.Bytes, b.Time = math.MaxInt64, math.MaxInt64 // what was found is gone through once more, and that must not be cut off
+	_, info := porcupine.CheckOperationsVerbose(newSearch(m, b, steps).porcupine(), entries(steps),
+		min(b.Time, drawTime))
+	// what was found is gone through once more, and that must not be cut off
+	b.Bytes, b.Time = math.MaxInt64, math.MaxInt64
 	return porcupine.VisualizePath(newSearch(m, b, steps).porcupine(), info, path)
 }
 

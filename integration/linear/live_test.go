@@ -56,7 +56,9 @@ func TestKilledServerIsLinear(t *testing.T) {
 	}
 	report, err := linear.Check(ctx, history, journal, []*linear.Events{watch, plain}, linear.Terms{
 		Floors: linear.Floors{
-			Operations: 2400, Grants: 150, HandOffs: 100, Waited: 50, Extensions: 30, Sets: 10, Kept: 10, Parted: 4, Releases: 80, Breaks: 5, Shared: 50, Downgrades: 3, Late: 15, Withdrawn: 5, Expiries: 5, Losses: 3, Confirmations: 1, Events: 500,
+			Operations: 2400, Grants: 150, HandOffs: 100, Waited: 50, Extensions: 30, Sets: 10, Kept: 10, Parted: 4,
+			Releases: 80, Breaks: 5, Shared: 50, Downgrades: 3, Late: 15, Withdrawn: 5, Expiries: 5, Losses: 3,
+			Confirmations: 1, Events: 500,
 		},
 		Artifacts: t.ArtifactDir(),
 	})

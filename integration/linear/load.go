@@ -20,8 +20,9 @@ type LoadConfig struct {
 	// cut off, then does so with less effect. The load does not close it. It is to reconnect for ever.
 	Connect func(client int) (*nats.Conn, error)
 	Prefix  messages.Prefix // empty: the default
-	// Account is that of the clients if it is a tenant with verified owners: in the history are the qualified names of the
-	// resources, owners begin with the account, and there are no batches, which come through no import. Empty: it is none.
+	// Account is that of the clients if it is a tenant with verified owners: in the history are the qualified names of
+	// the resources, owners begin with the account, and there are no batches, which come through no import. Empty: it
+	// is none.
 	Account string
 	// Shards lets half of the clients use the direct endpoints, and all of them use sessions; 0: all use the front one,
 	// and no sessions, which would be of all shards there.
@@ -117,7 +118,8 @@ func StartLoad(ctx context.Context, cfg LoadConfig) (*Load, error) {
 			return nil, fmt.Errorf("load: %w", err)
 		}
 		l.targets = append(l.targets, &resource{
-			name: messages.Qualify(cfg.Account, name), key: key, ephemeral: i >= len(cfg.Resources)-cfg.Ephemeral, shared: cfg.Shared && i%2 == 1,
+			name: messages.Qualify(cfg.Account, name), key: key, ephemeral: i >= len(cfg.Resources)-cfg.Ephemeral,
+			shared: cfg.Shared && i%2 == 1,
 		})
 	}
 	l.groups = groups(l.targets, cfg.Shards)

@@ -121,7 +121,8 @@ func TestSessionsInTheJournal(t *testing.T) {
 	t.Parallel()
 	member := func(kind messages.Event_Kind, token uint64) *journal.Change {
 		return &journal.Change{Kind: kind, Grant: &journal.Grant{
-			Resource: theResource, Owner: "a", Token: token, TtlMs: 1000, RequestId: "a-0", Session: messages.SessionHash(theSession),
+			Resource: theResource, Owner: "a", Token: token, TtlMs: 1000, RequestId: "a-0",
+			Session: messages.SessionHash(theSession),
 		}}
 	}
 	granted := member(messages.Event_ACQUIRED, 1)
@@ -143,15 +144,20 @@ func TestSessionsInTheJournal(t *testing.T) {
 		lines   []line
 		journal *book
 	}{
-		"kept, and not behind its end": {true, inSession(keep(2, 3).gets(extended)), open(member(messages.Event_EXPIRED, 1))},
+		"kept, and not behind its end": {true, inSession(keep(2, 3).gets(extended)),
+			open(member(messages.Event_EXPIRED, 1))},
 		"kept behind its end": {false, inSession(
 			acquire("b", 1000, 1001).granted(2), release("b", 1002, 1003).released(), keep(1004, 1005).gets(extended),
-		), open(member(messages.Event_EXPIRED, 1)).acquired("b", 2, "b-1000").ended(messages.Event_RELEASED, "b", 2, "b-1000")},
-		"ended":                     {true, inSession(end(2, 3).gets(released)), open(member(messages.Event_RELEASED, 1))},
-		"ended without its lease":   {false, inSession(end(2, 3).gets(released)), open()},
-		"ended by a lost answer":    {true, inSession(end(2, 3).unknown(), get(4, 5).free(1)), open(member(messages.Event_RELEASED, 1))},
-		"orphaned":                  {true, inSession(end(2, 3).orphan().gets(released)), open(orphaned)},
-		"orphaned by a lost answer": {true, inSession(end(2, 3).orphan().unknown(), get(4, 5).held("a", 1)), open(orphaned)},
+		), open(member(messages.Event_EXPIRED, 1)).acquired("b", 2, "b-1000").ended(messages.Event_RELEASED, "b", 2,
+			"b-1000")},
+		"ended": {true, inSession(end(2, 3).gets(released)),
+			open(member(messages.Event_RELEASED, 1))},
+		"ended without its lease": {false, inSession(end(2, 3).gets(released)), open()},
+		"ended by a lost answer": {true, inSession(end(2, 3).unknown(), get(4, 5).free(1)),
+			open(member(messages.Event_RELEASED, 1))},
+		"orphaned": {true, inSession(end(2, 3).orphan().gets(released)), open(orphaned)},
+		"orphaned by a lost answer": {true, inSession(end(2, 3).orphan().unknown(), get(4, 5).held("a", 1)),
+			open(orphaned)},
 		"orphaned, and released before the answer": {true, inSession(
 			end(2, 20).orphan().gets(released), get(4, 5).held("a", 1), release("a", 6, 7).released(),
 		), open(orphaned, over)},

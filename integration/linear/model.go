@@ -10,9 +10,9 @@ import (
 // model is the lock that a history is held against.
 //
 // A lease ends by itself no earlier than its TTL after its request was sent, and an operation that finds it ended
-// says so no earlier. That it has ended is inferred when it is observed: where several leases are held, from the permits
-// that others get and from who is said to hold. Where the contract leaves nothing open the model leaves nothing open
-// either: it allows exactly what docs/wire.md and decisions 0009 and 0038 do.
+// says so no earlier. That it has ended is inferred when it is observed: where several leases are held, from the
+// permits that others get and from who is said to hold. Where the contract leaves nothing open the model leaves nothing
+// open either: it allows exactly what docs/wire.md and decisions 0009 and 0038 do.
 //
 // The queue is no part of it: that a request waits which would fit is allowed if others wait, and [checkTurns] looks at
 // the others.
@@ -21,8 +21,8 @@ type model struct {
 	slack time.Duration
 	// ephemeral: tokens may be left out, and how a lease ended may be forgotten.
 	ephemeral bool
-	// shared are the tokens of shared leases, and those before a downgrade: the end of such a lease is remembered by its
-	// token while others hold.
+	// shared are the tokens of shared leases, and those before a downgrade: the end of such a lease is remembered by
+	// its token while others hold.
 	shared map[uint64]bool
 }
 
@@ -110,7 +110,8 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 // remembers reports whether the service must know of a grant to the request: the last one, or one that is held for
 // certain. An earlier one may have run out before another owner opened the shard.
 func (m model) remembers(s state, o *Operation) bool {
-	return s.lastGranted(o) || slices.ContainsFunc(s.others, func(h holder) bool { return h.isFor(o) && !m.isDue(h, o) })
+	return s.lastGranted(o) || slices.ContainsFunc(s.others,
+		func(h holder) bool { return h.isFor(o) && !m.isDue(h, o) })
 }
 
 // enter is a grant. What it shows tells which leases have ended: all of another phase, and those whose permits it got.
@@ -127,7 +128,8 @@ func (m model) enter(s state, o *Operation) (bool, state) {
 	after := s
 	start := o.Call
 	for _, h := range s.holders() {
-		gone := !how.shared() || !h.shared() || h.Phase != how.Phase || slices.ContainsFunc(h.numbers(), func(n uint32) bool { return slices.Contains(slots, n) })
+		gone := !how.shared() || !h.shared() || h.Phase != how.Phase ||
+			slices.ContainsFunc(h.numbers(), func(n uint32) bool { return slices.Contains(slots, n) })
 		switch due := m.isDue(h, o); {
 		case gone && !due:
 			return false, s
@@ -415,8 +417,8 @@ func (m model) breakLease(s state, o *Operation) (bool, state) {
 	}
 }
 
-// brokenAt returns when a lease whose break was answered has ended at the earliest. The answer is the same if it had run
-// out and its delay was over.
+// brokenAt returns when a lease whose break was answered has ended at the earliest. The answer is the same if it had
+// run out and its delay was over.
 func (m model) brokenAt(h holder, o *Operation) time.Duration {
 	if h.delay > 0 && o.Return >= h.bound+h.delay-m.slack {
 		return min(h.bound, o.Call)

@@ -50,13 +50,17 @@ var pairs = []struct {
 	},
 	{
 		"a lease has the value that it was given last",
-		[]line{acquire("a", 0, 1).granted(1).worth("x"), set("a", 2, 3).updated().worth("y"), get(4, 5).held("a", 1).worth("y")},
-		[]line{acquire("a", 0, 1).granted(1).worth("x"), set("a", 2, 3).updated().worth("y"), get(4, 5).held("a", 1).worth("x")},
+		[]line{acquire("a", 0, 1).granted(1).worth("x"), set("a", 2, 3).updated().worth("y"),
+			get(4, 5).held("a", 1).worth("y")},
+		[]line{acquire("a", 0, 1).granted(1).worth("x"), set("a", 2, 3).updated().worth("y"),
+			get(4, 5).held("a", 1).worth("x")},
 	},
 	{
 		"a set leaves the time of the lease",
-		[]line{acquire("a", 0, 1).granted(1), set("a", 500, 501).updated().worth("y"), acquire("b", 999, 1001).granted(2)},
-		[]line{acquire("a", 0, 1).granted(1), set("a", 500, 501).updated().worth("y"), acquire("b", 990, 998).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), set("a", 500, 501).updated().worth("y"),
+			acquire("b", 999, 1001).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), set("a", 500, 501).updated().worth("y"),
+			acquire("b", 990, 998).granted(2)},
 	},
 	{
 		"only its owner gives a lease a value",
@@ -85,17 +89,22 @@ var pairs = []struct {
 	},
 	{
 		"the lease of one who waited begins no earlier than the one before ends",
-		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 800).wait(900).granted(2), release("a", 700, 800).released(), acquire("c", 1700, 1701).granted(3)},
-		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 800).wait(900).granted(2), release("a", 700, 800).released(), acquire("c", 1600, 1601).granted(3)},
+		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 800).wait(900).granted(2),
+			release("a", 700, 800).released(), acquire("c", 1700, 1701).granted(3)},
+		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 800).wait(900).granted(2),
+			release("a", 700, 800).released(), acquire("c", 1600, 1601).granted(3)},
 	},
 	{
 		"an extension counts from when it was sent",
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 500, 501).token(1).extended(1), acquire("b", 1500, 1501).granted(2)},
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 500, 501).token(1).extended(1), acquire("b", 1490, 1491).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 500, 501).token(1).extended(1),
+			acquire("b", 1500, 1501).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 500, 501).token(1).extended(1),
+			acquire("b", 1490, 1491).granted(2)},
 	},
 	{
 		"an extension may be shorter than what was left",
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(100).extended(1), acquire("b", 110, 111).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(100).extended(1),
+			acquire("b", 110, 111).granted(2)},
 		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(100).extended(1), acquire("b", 90, 91).granted(2)},
 	},
 	{
@@ -106,22 +115,29 @@ var pairs = []struct {
 	{
 		"a lease may last longer than its TTL until an answer says that it has ended",
 		[]line{acquire("a", 0, 1).granted(1), get(5000, 5001).held("a", 1), release("a", 5002, 5003).released()},
-		[]line{acquire("a", 0, 1).granted(1), acquire("b", 5000, 5001).held("a", 1), get(5002, 5003).free(1), get(5004, 5005).held("a", 1)},
+		[]line{acquire("a", 0, 1).granted(1), acquire("b", 5000, 5001).held("a", 1), get(5002, 5003).free(1),
+			get(5004, 5005).held("a", 1)},
 	},
 	{
 		"a late extension does not shorten the lease",
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2), extend("a", 4, 5).ttl(100).extended(1).order(1, 2), get(2000, 2001).held("a", 1)},
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2), extend("a", 4, 5).ttl(100).extended(1).order(1, 2), get(2000, 2001).free(1)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2),
+			extend("a", 4, 5).ttl(100).extended(1).order(1, 2), get(2000, 2001).held("a", 1)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2),
+			extend("a", 4, 5).ttl(100).extended(1).order(1, 2), get(2000, 2001).free(1)},
 	},
 	{
 		"an extension without a number shortens the lease",
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2), extend("a", 4, 5).ttl(100).extended(1).order(0, 2), get(2000, 2001).free(1)},
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2), extend("a", 4, 5).ttl(100).extended(1).order(0, 0), get(2000, 2001).free(1)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2),
+			extend("a", 4, 5).ttl(100).extended(1).order(0, 2), get(2000, 2001).free(1)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2),
+			extend("a", 4, 5).ttl(100).extended(1).order(0, 0), get(2000, 2001).free(1)},
 	},
 	{
 		"a repeated request is told the highest number",
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2), acquire("a", 4, 5).id("a-0").granted(1).order(0, 2)},
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2), acquire("a", 4, 5).id("a-0").granted(1)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2),
+			acquire("a", 4, 5).id("a-0").granted(1).order(0, 2)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2),
+			acquire("a", 4, 5).id("a-0").granted(1)},
 	},
 	{
 		"a new lease has no number",
@@ -130,13 +146,17 @@ var pairs = []struct {
 	},
 	{
 		"a late set changes nothing",
-		[]line{acquire("a", 0, 1).granted(1), set("a", 2, 3).updated().worth("x").order(2, 2), late(set("a", 4, 5).updated().worth("y"), "x").order(1, 2)},
-		[]line{acquire("a", 0, 1).granted(1), set("a", 2, 3).updated().worth("x").order(2, 2), set("a", 4, 5).updated().worth("y").order(1, 2)},
+		[]line{acquire("a", 0, 1).granted(1), set("a", 2, 3).updated().worth("x").order(2, 2),
+			late(set("a", 4, 5).updated().worth("y"), "x").order(1, 2)},
+		[]line{acquire("a", 0, 1).granted(1), set("a", 2, 3).updated().worth("x").order(2, 2),
+			set("a", 4, 5).updated().worth("y").order(1, 2)},
 	},
 	{
 		"the numbers of sets are not those of extensions",
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(9, 9), set("a", 4, 5).updated().worth("x").order(1, 1)},
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(9, 9), set("a", 4, 5).updated().worth("x").order(1, 9)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(9, 9),
+			set("a", 4, 5).updated().worth("x").order(1, 1)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(9, 9),
+			set("a", 4, 5).updated().worth("x").order(1, 9)},
 	},
 	{
 		"a release frees",
@@ -165,8 +185,10 @@ var pairs = []struct {
 	},
 	{
 		"a repeated release is answered alike",
-		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).token(1).released(), release("a", 4, 5).token(1).released()},
-		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).token(1).released(), release("a", 4, 5).token(1).gets(notHeld)},
+		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).token(1).released(),
+			release("a", 4, 5).token(1).released()},
+		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).token(1).released(),
+			release("a", 4, 5).token(1).gets(notHeld)},
 	},
 	{
 		"a repeated release is not answered alike when another holds it",
@@ -196,8 +218,10 @@ var pairs = []struct {
 	},
 	{
 		"its last holder is told that it has run out, others are not",
-		[]line{acquire("a", 0, 1).granted(1), release("b", 1100, 1101).gets(notHeld), release("a", 1102, 1103).gets(expired)},
-		[]line{acquire("a", 0, 1).granted(1), release("b", 1100, 1101).gets(expired), release("a", 1102, 1103).gets(expired)},
+		[]line{acquire("a", 0, 1).granted(1), release("b", 1100, 1101).gets(notHeld),
+			release("a", 1102, 1103).gets(expired)},
+		[]line{acquire("a", 0, 1).granted(1), release("b", 1100, 1101).gets(expired),
+			release("a", 1102, 1103).gets(expired)},
 	},
 	{
 		"an older token of the last holder is of no lease",
@@ -206,7 +230,8 @@ var pairs = []struct {
 	},
 	{
 		"a break takes the lease away",
-		[]line{acquire("a", 0, 1).granted(1), breaks(1, 2, 3).released(), release("a", 4, 5).gets(expired), breaks(1, 6, 7).released()},
+		[]line{acquire("a", 0, 1).granted(1), breaks(1, 2, 3).released(), release("a", 4, 5).gets(expired),
+			breaks(1, 6, 7).released()},
 		[]line{acquire("a", 0, 1).granted(1), breaks(1, 2, 3).released(), release("a", 4, 5).released()},
 	},
 	{
@@ -226,18 +251,23 @@ var pairs = []struct {
 	},
 	{
 		"the same request is told that its lease was released",
-		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(), acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
-		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(), acquire("a", 4, 5).id("x").granted(2)},
+		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(),
+			acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
+		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(),
+			acquire("a", 4, 5).id("x").granted(2)},
 	},
 	{
 		"the same request is told that its lease ran out, when it has",
-		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 1004, 1005).id("x").shows(expired, "a", 1), get(1006, 1007).free(1)},
+		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 1004, 1005).id("x").shows(expired, "a", 1),
+			get(1006, 1007).free(1)},
 		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 500, 501).id("x").shows(expired, "a", 1)},
 	},
 	{
 		"the same request is told how its lease ended",
-		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(), acquire("a", 4, 5).id("x").shows(expired, "a", 1)},
-		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(), acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
+		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(),
+			acquire("a", 4, 5).id("x").shows(expired, "a", 1)},
+		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(),
+			acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
 	},
 	{
 		"the same request is told when another holds it",
@@ -253,11 +283,13 @@ var pairs = []struct {
 	{
 		"a request is told of no lease that there was not",
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released()},
-		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 2)},
+		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(),
+			acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 2)},
 	},
 	{
 		"a release of one request leaves the others",
-		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).id("y").gets(notHeld), release("a", 4, 5).id("x").released()},
+		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).id("y").gets(notHeld),
+			release("a", 4, 5).id("x").released()},
 		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).id("x").gets(notHeld)},
 	},
 	{
@@ -288,8 +320,10 @@ var pairs = []struct {
 	},
 	{
 		"a reentrant grant prolongs, and never shortens",
-		[]line{acquire("a", 0, 1).granted(1), acquire("a", 500, 501).again().granted(1), acquire("b", 1500, 1501).granted(2)},
-		[]line{acquire("a", 0, 1).granted(1), acquire("a", 2, 3).again().ttl(100).granted(1), acquire("b", 900, 901).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), acquire("a", 500, 501).again().granted(1),
+			acquire("b", 1500, 1501).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), acquire("a", 2, 3).again().ttl(100).granted(1),
+			acquire("b", 900, 901).granted(2)},
 	},
 	{
 		"who does not wait is not told that its wait is over",
@@ -298,8 +332,10 @@ var pairs = []struct {
 	},
 	{
 		"no request waits for what is free",
-		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 13).wait(10).gets(timeout), release("a", 4, 20).released()},
-		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), acquire("b", 4, 15).wait(10).gets(timeout)},
+		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 13).wait(10).gets(timeout),
+			release("a", 4, 20).released()},
+		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(),
+			acquire("b", 4, 15).wait(10).gets(timeout)},
 	},
 	{
 		"a request that waits is not refused at once",
@@ -308,8 +344,10 @@ var pairs = []struct {
 	},
 	{
 		"a request is taken out of the queue only while a lease is held",
-		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 9).wait(10).id("w").gets(cancelled), release("b", 4, 8).id("w").gets(cancelled)},
-		[]line{get(0, 1).free(0), acquire("b", 2, 9).wait(10).id("w").gets(cancelled), release("b", 4, 8).id("w").gets(cancelled)},
+		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 9).wait(10).id("w").gets(cancelled),
+			release("b", 4, 8).id("w").gets(cancelled)},
+		[]line{get(0, 1).free(0), acquire("b", 2, 9).wait(10).id("w").gets(cancelled),
+			release("b", 4, 8).id("w").gets(cancelled)},
 	},
 	{
 		"a read tells the last token",
@@ -348,8 +386,10 @@ var pairs = []struct {
 	},
 	{
 		"an answer is to one sending; an earlier one may have had its effect too",
-		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 60).token(1).resent(50).shows(notOwner, "b", 2), acquire("b", 10, 20).granted(2)},
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 60).token(1).resent(50).shows(notOwner, "b", 2), acquire("b", 10, 20).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 60).token(1).resent(50).shows(notOwner, "b", 2),
+			acquire("b", 10, 20).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 60).token(1).resent(50).shows(notOwner, "b", 2),
+			acquire("b", 10, 20).granted(2)},
 	},
 	{
 		"what could not be served has not happened",
@@ -369,8 +409,10 @@ var pairs = []struct {
 	},
 	{
 		"ephemeral tokens may be left out, and never come back",
-		[]line{acquire("a", 0, 1).ephemeral().granted(1), release("a", 2, 3).released(), acquire("b", 4, 5).ephemeral().granted(1001)},
-		[]line{acquire("a", 0, 1).ephemeral().granted(9), release("a", 2, 3).released(), acquire("b", 4, 5).ephemeral().granted(8)},
+		[]line{acquire("a", 0, 1).ephemeral().granted(1), release("a", 2, 3).released(),
+			acquire("b", 4, 5).ephemeral().granted(1001)},
+		[]line{acquire("a", 0, 1).ephemeral().granted(9), release("a", 2, 3).released(),
+			acquire("b", 4, 5).ephemeral().granted(8)},
 	},
 	{
 		"an ephemeral lease has one holder while its shard has one owner",

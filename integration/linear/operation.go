@@ -37,17 +37,17 @@ type Operation struct {
 	Limit     uint32 `json:"limit,omitempty"`
 	Permits   uint32 `json:"permits,omitempty"`
 	Ephemeral bool   `json:"ephemeral,omitempty"`
-	// Delay, in milliseconds, and Confirm of an acquire say how its resource is held back if the lease is lost. The lease
-	// is exclusive then.
+	// Delay, in milliseconds, and Confirm of an acquire say how its resource is held back if the lease is lost. The
+	// lease is exclusive then.
 	Delay   uint32 `json:"delay_ms,omitempty"`
 	Confirm bool   `json:"confirm,omitempty"`
 	// Value is the metadata of the lease that an acquire or a set wants, which no other request may want; empty: none.
 	Value string `json:"value,omitempty"`
 	// Order is the number of an extend or a set; 0: none. Only an extend without a limit has one.
 	Order uint64 `json:"order,omitempty"`
-	// Session of an acquire is that which the lease is to be in, and Until when it ends at the earliest. A keep and an end
-	// have the session of the lease that Token names, and are in the history once for each of its leases; of an end with
-	// Orphan, TTL is that of the session.
+	// Session of an acquire is that which the lease is to be in, and Until when it ends at the earliest. A keep and an
+	// end have the session of the lease that Token names, and are in the history once for each of its leases; of an end
+	// with Orphan, TTL is that of the session.
 	Session string        `json:"session,omitempty"`
 	Until   time.Duration `json:"until,omitempty"`
 	Orphan  bool          `json:"orphan,omitempty"`
@@ -239,7 +239,8 @@ func (o *Operation) downgrades() bool {
 
 // hasDowngraded reports whether the grant is what an extension with a limit made of a lease.
 func (o *Operation) hasDowngraded(g *journal.Grant) bool {
-	return o.Kind == messages.OpExtend && o.Limit > 0 && g.GetFormer() != 0 && o.Owner == g.GetOwner() && o.Limit == g.GetLimit() && o.TTL == g.GetTtlMs() &&
+	return o.Kind == messages.OpExtend && o.Limit > 0 && g.GetFormer() != 0 && o.Owner == g.GetOwner() &&
+		o.Limit == g.GetLimit() && o.TTL == g.GetTtlMs() &&
 		o.Token == g.GetFormer()
 }
 

@@ -178,7 +178,8 @@ func (p *pool) serve() {
 func (p *pool) grant(q *asking, sending int) *place {
 	p.token++
 	h := &place{Grant: &journal.Grant{
-		Resource: theResource, Owner: q.Owner, Token: p.token, TtlMs: q.TTL, RequestId: q.RequestID, AcquiredAtMs: p.wall(),
+		Resource: theResource, Owner: q.Owner, Token: p.token, TtlMs: q.TTL, RequestId: q.RequestID,
+		AcquiredAtMs: p.wall(),
 	}}
 	if q.Limit > 1 {
 		h.Limit = q.Limit
@@ -281,7 +282,8 @@ func (p *pool) acquire(q *asking, sending int) {
 		p.show(q, sending, messages.Status_GRANTED, again)
 	case same != nil:
 		p.show(q, sending, messages.Status_GRANTED, same)
-	case len(p.waiting) == 0 && p.fits(q.Limit, q.Permits), len(p.waiting) > 0 && p.isFit(q) && p.plant(readerOvertakes, 50):
+	case len(p.waiting) == 0 && p.fits(q.Limit, q.Permits),
+		len(p.waiting) > 0 && p.isFit(q) && p.plant(readerOvertakes, 50):
 		p.grant(q, sending)
 	case q.Wait == 0:
 		p.show(q, sending, messages.Status_HELD, p.held[0])
@@ -317,8 +319,9 @@ func (p *pool) leave(q *asking) {
 // extend lets a lease run anew.
 func (p *pool) extend(h *place, q *asking) {
 	g := &journal.Grant{
-		Resource: h.Resource, Owner: h.Owner, Token: h.Token, TtlMs: q.TTL, RequestId: h.RequestId, AcquiredAtMs: h.AcquiredAtMs,
-		Limit: h.Limit, Slots: h.Slots, Phase: h.Phase, Former: h.Former,
+		Resource: h.Resource, Owner: h.Owner, Token: h.Token, TtlMs: q.TTL, RequestId: h.RequestId,
+		AcquiredAtMs: h.AcquiredAtMs,
+		Limit:        h.Limit, Slots: h.Slots, Phase: h.Phase, Former: h.Former,
 	}
 	h.Grant = g
 	p.commit(false, changed(messages.Event_EXTENDED, h, ""))
@@ -336,8 +339,9 @@ func (p *pool) downgrade(h *place, q *asking) *place {
 	}
 	p.token = token
 	now := &place{Grant: &journal.Grant{
-		Resource: h.Resource, Owner: h.Owner, Token: token, TtlMs: q.TTL, RequestId: h.RequestId, AcquiredAtMs: p.wall(),
-		Limit: q.Limit, Slots: slots(h), Phase: token, Former: h.Token,
+		Resource: h.Resource, Owner: h.Owner, Token: token, TtlMs: q.TTL, RequestId: h.RequestId,
+		AcquiredAtMs: p.wall(),
+		Limit:        q.Limit, Slots: slots(h), Phase: token, Former: h.Token,
 	}}
 	p.commit(false, changed(messages.Event_RELEASED, h, "downgraded"), changed(messages.Event_ACQUIRED, now, ""))
 	p.held = slices.DeleteFunc(p.held, func(other *place) bool { return other == h })
@@ -386,7 +390,8 @@ func (p *pool) use(q *asking, sending int) {
 		p.say(q, sending, messages.Status_RELEASED)
 	case q.Limit > max(h.GetLimit(), 1) && q.Token == h.GetFormer() && q.Token != 0:
 		p.show(q, sending, messages.Status_STALE_TOKEN, h)
-	case q.Limit > max(h.GetLimit(), 1) && len(p.held) > 1 && !p.plant(downgradeOfMany, 50), q.Limit > 0 && q.Limit < h.GetLimit():
+	case q.Limit > max(h.GetLimit(), 1) && len(p.held) > 1 && !p.plant(downgradeOfMany, 50),
+		q.Limit > 0 && q.Limit < h.GetLimit():
 		p.say(q, sending, messages.Status_INVALID)
 	case q.Limit > max(h.GetLimit(), 1):
 		p.show(q, sending, messages.Status_EXTENDED, p.downgrade(h, q))
@@ -400,7 +405,8 @@ func (p *pool) use(q *asking, sending int) {
 func (p *pool) refuse(q *asking, sending int) {
 	gone, known := p.gone[q.Token]
 	known = known && gone.owner == q.Owner
-	if l := p.last.grant(); len(p.held) == 0 && l.GetOwner() == q.Owner && (q.Token == 0 || q.Token == l.GetToken()) && l != nil {
+	if l := p.last.grant(); len(p.held) == 0 && l.GetOwner() == q.Owner && (q.Token == 0 || q.Token == l.GetToken()) &&
+		l != nil {
 		gone, known = gonePlace{q.Owner, p.lastEnd}, true
 	}
 	all := slices.DeleteFunc(slices.Clone(p.held), func(h *place) bool { return h.GetOwner() != q.Owner })
@@ -423,7 +429,10 @@ func (p *pool) refuse(q *asking, sending int) {
 func (p *pool) releaseRequest(q *asking, sending int) {
 	id := [2]string{q.Owner, q.RequestID}
 	over, known := p.ended[id]
-	i := slices.IndexFunc(p.held, func(h *place) bool { return h.GetOwner() == q.Owner && h.GetRequestId() == q.RequestID })
+	i := slices.IndexFunc(p.held, func(h *place) bool {
+		return h.GetOwner() == q.Owner &&
+			h.GetRequestId() == q.RequestID
+	})
 	switch {
 	case i >= 0:
 		p.finish(p.held[i], messages.Event_RELEASED, "")
@@ -463,7 +472,8 @@ func TestCleanPoolsPass(t *testing.T) {
 		all.Add(report.Counts)
 	}
 	t.Log(all)
-	if all.Shared == 0 || all.Downgrades == 0 || all.Bounces == 0 || all.Unknown == 0 || all.Expiries == 0 || all.Breaks == 0 || all.Waited == 0 || all.Late == 0 {
+	if all.Shared == 0 || all.Downgrades == 0 || all.Bounces == 0 || all.Unknown == 0 || all.Expiries == 0 ||
+		all.Breaks == 0 || all.Waited == 0 || all.Late == 0 {
 		t.Fatalf("the pools are too quiet: %v", all)
 	}
 }

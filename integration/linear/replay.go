@@ -40,13 +40,15 @@ func (l leases) compare(how string, want map[string][]*journal.Grant) (wrong []s
 			key := name{g.GetResource(), g.GetToken()}
 			got := l[key]
 			if got.GetOwner() != g.GetOwner() || got.GetTtlMs() != g.GetTtlMs() || ShownOf(got) != shownAs(g) {
-				wrong = append(wrong, fmt.Sprintf("%s: it is %s in the journal under %v, and a replay has %v", messages.Spoken(g.GetResource()), how, g, got))
+				wrong = append(wrong, fmt.Sprintf("%s: it is %s in the journal under %v, and a replay has %v",
+					messages.Spoken(g.GetResource()), how, g, got))
 			}
 			delete(l, key)
 		}
 	}
 	for of, got := range l {
-		wrong = append(wrong, fmt.Sprintf("%s: a replay has %v, and in the journal it is not %s", messages.Spoken(of.resource), got, how))
+		wrong = append(wrong, fmt.Sprintf("%s: a replay has %v, and in the journal it is not %s",
+			messages.Spoken(of.resource), got, how))
 	}
 	return wrong
 }
@@ -71,7 +73,8 @@ func replay(ctx context.Context, system *actors.System, j *Journal, shard uint32
 		return err
 	}
 	for heldBack, into := range found {
-		all, failed := s.List(ctx, actors.Listing{Tenant: messages.AllTenants, Pattern: every, Limit: math.MaxInt, Bytes: math.MaxInt, HeldBack: heldBack})
+		all, failed := s.List(ctx, actors.Listing{Tenant: messages.AllTenants, Pattern: every, Limit: math.MaxInt,
+			Bytes: math.MaxInt, HeldBack: heldBack})
 		err = errors.Join(err, failed)
 		for _, l := range all.Leases {
 			into[name{messages.Qualify(l.GetTenant(), l.GetResource()), l.GetToken()}] = l
@@ -84,7 +87,8 @@ func replay(ctx context.Context, system *actors.System, j *Journal, shard uint32
 type copied struct{ log []placed }
 
 // Replay implements actors.Journal.
-func (c *copied) Replay(_ context.Context, after uint64, apply func(uint64, *journal.Record) error) (last uint64, err error) {
+func (c *copied) Replay(_ context.Context, after uint64, apply func(uint64, *journal.Record) error) (last uint64,
+	err error) {
 	for _, r := range c.log {
 		last = r.position
 		if r.position <= after {

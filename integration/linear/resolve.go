@@ -21,7 +21,8 @@ import (
 //
 // What happened without an answer is over when the first answer comes that tells of it, or of anything
 // behind it. In the same way the journal tells of what was answered that it came after one change and before
-// another, which leaves the search less to try. An answer to one sending of a request says nothing about the others: each has its own effect.
+// another, which leaves the search less to try. An answer to one sending of a request says nothing about the others:
+// each has its own effect.
 //
 // The life is what the journal has of the resource. Without one an unknown outcome stays unknown, which is
 // costly for the checker, and makes it blind.
@@ -140,13 +141,15 @@ func (r *resolver) acquired(operations []Operation) {
 		o := first[id]
 		switch {
 		case o == nil:
-		case c.GetKind() == messages.Event_ACQUIRED && g.GetFormer() == 0 && !wasTold(told, toldOf{id, g.GetToken()}, r.seen[at]):
+		case c.GetKind() == messages.Event_ACQUIRED && g.GetFormer() == 0 &&
+			!wasTold(told, toldOf{id, g.GetToken()}, r.seen[at]):
 			granted := *o
 			granted.TTL = g.GetTtlMs()
 			r.happened(granted, at, messages.Status_GRANTED)
 		case c.bounced():
 			back := Operation{
-				Client: o.Client, Resource: o.Resource, Kind: messages.OpRelease, Owner: o.Owner, Token: g.GetToken(), Call: o.Call,
+				Client: o.Client, Resource: o.Resource, Kind: messages.OpRelease, Owner: o.Owner, Token: g.GetToken(),
+				Call: o.Call,
 			}
 			r.happened(back, at, messages.Status_RELEASED)
 		}
@@ -187,7 +190,8 @@ func (r *resolver) extensions(o *Operation, status messages.Status) {
 		r.happened(*o, downgrade, status)
 	}
 	for id, places := range r.extended {
-		if id.ttl != o.TTL || r.changes[places[0]].GetGrant().GetOwner() != o.Owner || !o.names(r.changes[places[0]].GetGrant()) {
+		if id.ttl != o.TTL || r.changes[places[0]].GetGrant().GetOwner() != o.Owner ||
+			!o.names(r.changes[places[0]].GetGrant()) {
 			continue
 		}
 		n := len(places)
@@ -235,7 +239,8 @@ func (r *resolver) freed(o *Operation) {
 }
 
 func (r *resolver) breaks(o *Operation) {
-	if at, ok := r.ended[o.Token]; ok && r.changes[at].GetReason() == o.Reason && r.changes[at].GetKind() == messages.Event_BROKEN {
+	if at, ok := r.ended[o.Token]; ok && r.changes[at].GetReason() == o.Reason &&
+		r.changes[at].GetKind() == messages.Event_BROKEN {
 		r.maybe(o, at)
 	}
 }

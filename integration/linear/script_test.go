@@ -61,7 +61,8 @@ func (l line) again() line { l.Reentrant = true; return l }
 
 func (l line) ephemeral() line { l.Ephemeral = true; return l }
 
-// delayed and confirming say how the resource is held back if the lease is lost: for a second, or until that is confirmed.
+// delayed and confirming say how the resource is held back if the lease is lost: for a second, or until that is
+// confirmed.
 func (l line) delayed() line { l.Delay = 1000; return l }
 
 func (l line) confirming() line { l.Confirm = true; return l }

@@ -27,7 +27,8 @@ const shortSession = 500 * time.Millisecond
 // together takes some resources of a shard in a session, and uses them.
 func (c *client) together() {
 	group := c.groups[c.dice.IntN(len(c.groups))]
-	// A load that ran before on the same node may have left a session of the same owner, whose end would be that of this one.
+	// A load that ran before on the same node may have left a session of the same owner, whose end would be that of
+	// this one.
 	id := fmt.Sprintf("session-of-%s-%s-%s", c.owner, c.id(), rand.Text()[:8])
 	s := &session{client: c, id: id, owner: c.owner, ttl: c.ttl()}
 	s.until = c.Now() + millis(s.ttl)
@@ -56,7 +57,8 @@ func (s *session) acquire(r *resource) {
 	o.Wait = min(o.Wait, s.ttl/4)
 	switch got := s.ask(r, o); {
 	case got.Open > 0 || got.Return > s.until:
-		s.rename() // the session may have ended with all its leases, and the request, or a late copy of it, opens it anew
+		// the session may have ended with all its leases, and the request, or a late copy of it, opens it anew
+		s.rename()
 	case got.granted():
 		s.leases = append(s.leases, holding{client: s.client, resource: r, Operation: got})
 	}

@@ -56,7 +56,8 @@ var sharingPairs = []struct {
 	},
 	{
 		"a writer enters when the readers have ended",
-		[]line{readerA, readerB, release("a", 4, 5).token(1).released(), release("b", 6, 7).token(2).released(), acquire("c", 8, 9).granted(3)},
+		[]line{readerA, readerB, release("a", 4, 5).token(1).released(), release("b", 6, 7).token(2).released(),
+			acquire("c", 8, 9).granted(3)},
 		[]line{readerA, readerB, release("a", 4, 5).token(1).released(), acquire("c", 8, 9).granted(3)}, "model",
 	},
 	{
@@ -66,8 +67,10 @@ var sharingPairs = []struct {
 	},
 	{
 		"no more permits than the limit of a holder",
-		[]line{acquire("a", 0, 1).limit(3).granted(1).as(3, "0", 1), acquire("b", 2, 3).limit(9).twoPermits().granted(2).as(9, "1 2", 1)},
-		[]line{acquire("a", 0, 1).limit(2).granted(1).as(2, "0", 1), acquire("b", 2, 3).limit(9).twoPermits().granted(2).as(9, "1 2", 1)}, "windows",
+		[]line{acquire("a", 0, 1).limit(3).granted(1).as(3, "0", 1),
+			acquire("b", 2, 3).limit(9).twoPermits().granted(2).as(9, "1 2", 1)},
+		[]line{acquire("a", 0, 1).limit(2).granted(1).as(2, "0", 1),
+			acquire("b", 2, 3).limit(9).twoPermits().granted(2).as(9, "1 2", 1)}, "windows",
 	},
 	{
 		"as many permits as were asked for",
@@ -101,8 +104,10 @@ var sharingPairs = []struct {
 	},
 	{
 		"a permit that was given back is free",
-		[]line{readerA, readerB, release("a", 4, 5).token(1).released(), acquire("c", 6, 7).limit(2).granted(3).as(2, "0", 1)},
-		[]line{readerA, readerB, release("a", 4, 5).token(1).released(), acquire("c", 6, 7).limit(2).listed(1, readerB)}, "model",
+		[]line{readerA, readerB, release("a", 4, 5).token(1).released(),
+			acquire("c", 6, 7).limit(2).granted(3).as(2, "0", 1)},
+		[]line{readerA, readerB, release("a", 4, 5).token(1).released(),
+			acquire("c", 6, 7).limit(2).listed(1, readerB)}, "model",
 	},
 	{
 		"a request that fits is refused only if others wait",
@@ -126,24 +131,31 @@ var sharingPairs = []struct {
 	},
 	{
 		"a downgrade has a new token, and begins a phase",
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(9).extended(2).as(9, "0", 2), reads("b", 4, 5, 3, 2, "1")},
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(9).extended(1).as(9, "0", 1), reads("b", 4, 5, 2, 1, "1")}, "model",
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(9).extended(2).as(9, "0", 2),
+			reads("b", 4, 5, 3, 2, "1")},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(9).extended(1).as(9, "0", 1),
+			reads("b", 4, 5, 2, 1, "1")}, "model",
 	},
 	{
 		"only what is held alone is downgraded",
-		[]line{acquire("a", 0, 1).limit(3).granted(1).as(3, "0", 1), extend("a", 4, 5).token(1).limit(9).extended(2).as(9, "0", 2)},
-		[]line{acquire("a", 0, 1).limit(3).granted(1).as(3, "0", 1), reads("b", 2, 3, 2, 1, "1"), extend("a", 4, 5).token(1).limit(9).extended(3).as(9, "0", 3)}, "model",
+		[]line{acquire("a", 0, 1).limit(3).granted(1).as(3, "0", 1),
+			extend("a", 4, 5).token(1).limit(9).extended(2).as(9, "0", 2)},
+		[]line{acquire("a", 0, 1).limit(3).granted(1).as(3, "0", 1), reads("b", 2, 3, 2, 1, "1"),
+			extend("a", 4, 5).token(1).limit(9).extended(3).as(9, "0", 3)}, "model",
 	},
 	{
 		"the former token names the lease",
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(9).extended(2).as(9, "0", 2), release("a", 4, 5).token(1).released(), acquire("b", 6, 7).granted(3)},
-		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(9).extended(2).as(9, "0", 2), release("a", 4, 5).token(1).gets(notHeld), acquire("b", 6, 7).granted(3)}, "model",
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(9).extended(2).as(9, "0", 2),
+			release("a", 4, 5).token(1).released(), acquire("b", 6, 7).granted(3)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(9).extended(2).as(9, "0", 2),
+			release("a", 4, 5).token(1).gets(notHeld), acquire("b", 6, 7).granted(3)}, "model",
 	},
 	{
 		"a second downgrade needs the present token",
 		[]line{
 			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).extended(2).as(3, "0", 2),
-			extend("a", 4, 5).token(1).limit(9).shows(staleToken, "a", 2).as(3, "0", 2), release("a", 6, 7).token(1).released(),
+			extend("a", 4, 5).token(1).limit(9).shows(staleToken, "a", 2).as(3, "0", 2),
+			release("a", 6, 7).token(1).released(),
 		},
 		[]line{
 			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).extended(2).as(3, "0", 2),
@@ -154,7 +166,8 @@ var sharingPairs = []struct {
 		"each token of a lease that was downgraded twice ends its window",
 		[]line{
 			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).extended(2).as(3, "0", 2),
-			extend("a", 4, 5).token(2).limit(9).extended(3).as(9, "0", 3), release("a", 6, 7).token(2).released(), acquire("b", 8, 9).granted(4),
+			extend("a", 4, 5).token(2).limit(9).extended(3).as(9, "0", 3), release("a", 6, 7).token(2).released(),
+			acquire("b", 8, 9).granted(4),
 		},
 		[]line{
 			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).extended(2).as(3, "0", 2),
@@ -169,7 +182,8 @@ var sharingPairs = []struct {
 	{
 		"a release that is repeated while others hold",
 		[]line{readerA, readerB, release("a", 4, 5).token(1).released(), release("a", 6, 7).token(1).released()},
-		[]line{readerA, readerB, release("a", 4, 5).token(1).released(), release("a", 6, 7).token(1).shows(staleToken, "a", 1)}, "model",
+		[]line{readerA, readerB, release("a", 4, 5).token(1).released(),
+			release("a", 6, 7).token(1).shows(staleToken, "a", 1)}, "model",
 	},
 	{
 		"a repeated request gets its lease again, beside others",

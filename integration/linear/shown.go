@@ -38,7 +38,8 @@ func ShownOf(l *messages.Lease) Shown {
 
 // shownAs returns what an answer shows of the lease of a grant.
 func shownAs(g *journal.Grant) Shown {
-	return Shown{g.GetOwner(), g.GetToken(), g.GetMetadata()[valueEntry], messages.SessionLabel(g.GetSession()), grantOf(g)}
+	return Shown{g.GetOwner(), g.GetToken(), g.GetMetadata()[valueEntry], messages.SessionLabel(g.GetSession()),
+		grantOf(g)}
 }
 
 func leaseOf(l *messages.Lease) sharing {

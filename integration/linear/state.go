@@ -83,7 +83,8 @@ func (s state) String() string {
 }
 
 func (h holder) String() string {
-	return fmt.Sprintf("%s, token %d%s, not before %v", h.owner, h.token, Shown{Value: h.value, Session: h.session, sharing: h.sharing}.text(), h.bound)
+	return fmt.Sprintf("%s, token %d%s, not before %v", h.owner, h.token,
+		Shown{Value: h.value, Session: h.session, sharing: h.sharing}.text(), h.bound)
 }
 
 func (s state) equal(o state) bool {
@@ -112,8 +113,8 @@ func (s state) find(token uint64) (holder, bool) {
 	return holder{}, false
 }
 
-// own returns the lease that the operation names by its token, now or before a downgrade; token 0 stands for the only one
-// of the owner.
+// own returns the lease that the operation names by its token, now or before a downgrade; token 0 stands for the only
+// one of the owner.
 func (s state) own(o *Operation) (own holder, ok bool) {
 	n := 0
 	for _, h := range s.holders() {
@@ -167,7 +168,8 @@ func (s state) shows(l Shown) bool {
 
 // shows reports whether it is the lease; scripts leave out how it is shared if it is not.
 func (h holder) shows(l Shown) bool {
-	return l.Owner == h.owner && l.Token == h.token && l.Value == h.value && l.Session == h.session && l.sharing == h.sharing
+	return l.Owner == h.owner && l.Token == h.token && l.Value == h.value && l.Session == h.session &&
+		l.sharing == h.sharing
 }
 
 // isOf reports whether the last lease was the asker's. Token 0 stands for whatever it was.
@@ -231,8 +233,8 @@ func next(all []holder, token uint64, o *Operation) sharing {
 	return s
 }
 
-// grant gives permits to the owner of the request. Its lease begins no earlier than its request was sent, nor than the one
-// before can have ended.
+// grant gives permits to the owner of the request. Its lease begins no earlier than its request was sent, nor than the
+// one before can have ended.
 func (s state) grant(o *Operation, token uint64, how sharing) state {
 	start := o.Call
 	if s.end == held {

@@ -29,7 +29,8 @@ func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 			continue
 		}
 		if was := owners[o.Shown.Token]; was != nil && was.Shown.Owner != o.Shown.Owner {
-			wrong = append(wrong, fmt.Sprintf("token %d has two owners: %s and %s", o.Shown.Token, was.span(), o.span()))
+			wrong = append(wrong, fmt.Sprintf("token %d has two owners: %s and %s", o.Shown.Token, was.span(),
+				o.span()))
 		}
 		owners[o.Shown.Token] = o
 	}
@@ -87,8 +88,8 @@ func fresh(operations []Operation) map[*Operation]bool {
 	return all
 }
 
-// mayTakeBack returns what reports whether an owner may have lost the lease with a token, and take it back. A grant need
-// not be among the answers: a late copy of a request that had another answer, or none, may have been granted.
+// mayTakeBack returns what reports whether an owner may have lost the lease with a token, and take it back. A grant
+// need not be among the answers: a late copy of a request that had another answer, or none, may have been granted.
 func mayTakeBack(operations []Operation) func(owner string, token uint64) bool {
 	known, asked := make(map[uint64]bool), make(map[string]bool)
 	delayed := make(map[uint64]string)
@@ -109,7 +110,8 @@ func mayTakeBack(operations []Operation) func(owner string, token uint64) bool {
 }
 
 // checkTurns checks that no request was granted at once past others that waited. It looks at those that were sent once,
-// since the answer to a repetition tells how many wait by then. An owner that takes back what it has lost goes before all.
+// since the answer to a repetition tells how many wait by then. An owner that takes back what it has lost goes before
+// all.
 func checkTurns(operations []Operation) (wrong []string) {
 	takesBack := mayTakeBack(operations)
 	for o, is := range fresh(operations) {

@@ -47,7 +47,8 @@ func (u *user) ask(o linear.Operation) *asking {
 			if o.Open == 0 && !o.Reentrant {
 				u.past = append(u.past, o)
 			}
-		case o.Status == messages.Status_EXTENDED && o.Limit > 0 && u.chance(70): // else it goes on with the former token
+		// else it goes on with the former token
+		case o.Status == messages.Status_EXTENDED && o.Limit > 0 && u.chance(70):
 			u.holds.Shown = o.Shown
 		case o.Kind == messages.OpAcquire && o.Status == messages.Status_CANCELLED && o.Open == 0 && !o.Reentrant:
 			u.past = append(u.past, o)
@@ -87,13 +88,15 @@ func (u *user) next() {
 	case held && n < 66 && u.holds.Open == 0 && !u.holds.Reentrant:
 		o = u.holds.Unanswered()
 	case held && n < 72:
-		o = linear.Operation{Kind: messages.OpAcquire, Owner: u.owner, RequestID: u.id(), TTL: u.ttl(), Reentrant: true, Limit: u.holds.Limit, Permits: u.holds.Permits}
+		o = linear.Operation{Kind: messages.OpAcquire, Owner: u.owner, RequestID: u.id(), TTL: u.ttl(), Reentrant: true,
+			Limit: u.holds.Limit, Permits: u.holds.Permits}
 	case n < 6 && len(u.past) > 0:
 		o = u.past[u.dice.IntN(len(u.past))].Unanswered()
 	case n < 10:
 		o = linear.Operation{Kind: messages.OpGet}
 	case n < 14:
-		o = linear.Operation{Kind: messages.OpBreak, Token: max(1, u.token-u.dice.Uint64N(2)*u.dice.Uint64N(2)), Reason: u.id()}
+		o = linear.Operation{Kind: messages.OpBreak, Token: max(1, u.token-u.dice.Uint64N(2)*u.dice.Uint64N(2)),
+			Reason: u.id()}
 	case n < 20:
 		o.Kind, o.TTL, o.Token = messages.OpExtend, u.ttl(), max(1, u.token)
 	default:
@@ -105,7 +108,8 @@ func (u *user) next() {
 
 // lock asks for the resource, and may cancel that, or vanish meanwhile.
 func (u *user) lock() {
-	o := linear.Operation{Kind: messages.OpAcquire, Owner: u.owner, RequestID: u.id(), TTL: u.ttl(), Reentrant: u.chance(10)}
+	o := linear.Operation{Kind: messages.OpAcquire, Owner: u.owner, RequestID: u.id(), TTL: u.ttl(),
+		Reentrant: u.chance(10)}
 	if u.pool != nil {
 		o.Limit, o.Permits = u.pool.sharing()
 	}

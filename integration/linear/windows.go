@@ -93,7 +93,8 @@ func windows(operations []Operation) (all []window) {
 		}
 		named := []target{{owner: o.Owner}}
 		for token := cmp.Or(former[w.token], w.token); token <= w.token; token++ {
-			named = append(named, target{token: token}) // there may have been a downgrade between of which no answer came
+			// there may have been a downgrade between of which no answer came
+			named = append(named, target{token: token})
 		}
 		for _, named := range named {
 			for _, e := range ends[named] {

@@ -139,10 +139,11 @@ func (w *world) lost() bool { return w.dice.IntN(1000) < w.loss }
 // records are numbered apart from tasks.
 func (w *world) commit(opened bool, changes ...*journal.Change) {
 	commits := uint64(w.commits())
-	w.journal.Add(0, commits+1, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
-		Epoch: w.epoch, Number: commits + 1, Opened: opened, Changes: changes, AtMs: w.wall(),
-		Writer: &journal.Writer{Node: "n1", Incarnation: w.epoch},
-	}}})
+	w.journal.Add(0, commits+1, &journal.Record{Format: journal.Format,
+		Body: &journal.Record_Commit{Commit: &journal.Commit{
+			Epoch: w.epoch, Number: commits + 1, Opened: opened, Changes: changes, AtMs: w.wall(),
+			Writer: &journal.Writer{Node: "n1", Incarnation: w.epoch},
+		}}})
 }
 
 // wall is the service's wall clock.
@@ -310,5 +311,6 @@ func (w *world) send(q *asking) {
 func ms(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }
 
 func (w *world) String() string {
-	return fmt.Sprintf("%d operations, %d commits, %s fired %d times", len(w.history.Operations()), w.commits(), w.bug, w.fired)
+	return fmt.Sprintf("%d operations, %d commits, %s fired %d times", len(w.history.Operations()), w.commits(), w.bug,
+		w.fired)
 }

@@ -43,28 +43,37 @@ const aws = "github.com/aws/aws-sdk-go-v2"
 var applications = []application{
 	{module: "clients", pkg: "clients/holdfast", uses: "holdfast.New", linked: nats},
 	{module: "clients", pkg: "clients/fence", uses: "fence.Repeatable"},
-	{module: "clients", pkg: "clients/fence/fencefile", uses: "fencefile.Open", linked: []string{"github.com/gofrs/flock", "golang.org/x/sys"}},
+	{module: "clients", pkg: "clients/fence/fencefile", uses: "fencefile.Open",
+		linked: []string{"github.com/gofrs/flock", "golang.org/x/sys"}},
 	{module: "clients", pkg: "clients/fence/fencekv", uses: "fencekv.Open", linked: nats},
 	{module: "clients", pkg: "clients/fence/fencenats", uses: "fencenats.New", linked: nats},
 	{module: "clients", pkg: "clients/fence/fencehttp", uses: "fencehttp.New"},
 	{module: "clients/holdfast/holdfastotel", pkg: "clients/holdfast/holdfastotel", uses: "holdfastotel.Trace",
 		graph: otelGraph, linked: append(otelLinked, nats...)},
 	guard("redis", []string{"github.com/redis/go-redis/v9", "go.uber.org/atomic"}),
-	guard("etcd", etcdGraph, "github.com/coreos/go-semver", "github.com/coreos/go-systemd/v22", "github.com/golang/protobuf",
-		"github.com/grpc-ecosystem/grpc-gateway/v2", "go.etcd.io/etcd/api/v3", "go.etcd.io/etcd/client/pkg/v3", "go.etcd.io/etcd/client/v3",
+	guard("etcd", etcdGraph, "github.com/coreos/go-semver", "github.com/coreos/go-systemd/v22",
+		"github.com/golang/protobuf",
+		"github.com/grpc-ecosystem/grpc-gateway/v2", "go.etcd.io/etcd/api/v3", "go.etcd.io/etcd/client/pkg/v3",
+		"go.etcd.io/etcd/client/v3",
 		"go.uber.org/multierr", "go.uber.org/zap", "golang.org/x/net", "golang.org/x/sys",
-		"google.golang.org/genproto/googleapis/api", "google.golang.org/genproto/googleapis/rpc", "google.golang.org/grpc"),
+		"google.golang.org/genproto/googleapis/api", "google.golang.org/genproto/googleapis/rpc",
+		"google.golang.org/grpc"),
 	guard("dynamo", []string{aws + "/credentials"},
 		aws, aws+"/internal/configsources", aws+"/internal/endpoints/v2", aws+"/service/dynamodb",
-		aws+"/service/internal/accept-encoding", aws+"/service/internal/endpoint-discovery", "github.com/aws/smithy-go"),
+		aws+"/service/internal/accept-encoding", aws+"/service/internal/endpoint-discovery",
+		"github.com/aws/smithy-go"),
 	guard("s3", []string{aws + "/credentials"},
-		aws, aws+"/aws/protocol/eventstream", aws+"/internal/configsources", aws+"/internal/endpoints/v2", aws+"/internal/v4a",
-		aws+"/service/internal/accept-encoding", aws+"/service/internal/checksum", aws+"/service/internal/presigned-url",
+		aws, aws+"/aws/protocol/eventstream", aws+"/internal/configsources", aws+"/internal/endpoints/v2",
+		aws+"/internal/v4a",
+		aws+"/service/internal/accept-encoding", aws+"/service/internal/checksum",
+		aws+"/service/internal/presigned-url",
 		aws+"/service/internal/s3shared", aws+"/service/s3", "github.com/aws/smithy-go"),
 	// The drivers are those of the guard's tests. An application has its own; these are neither linked nor
 	// downloaded.
-	guard("sql", []string{"filippo.io/edwards25519", "github.com/dustin/go-humanize", "github.com/go-sql-driver/mysql", "github.com/google/uuid",
-		"github.com/jackc/pgpassfile", "github.com/jackc/pgservicefile", "github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2",
+	guard("sql", []string{"filippo.io/edwards25519", "github.com/dustin/go-humanize", "github.com/go-sql-driver/mysql",
+		"github.com/google/uuid",
+		"github.com/jackc/pgpassfile", "github.com/jackc/pgservicefile", "github.com/jackc/pgx/v5",
+		"github.com/jackc/puddle/v2",
 		"github.com/mattn/go-isatty", "github.com/ncruces/go-strftime", "github.com/remyoudompheng/bigfft",
 		"modernc.org/libc", "modernc.org/mathutil", "modernc.org/memory", "modernc.org/sqlite"}),
 }
@@ -171,7 +180,9 @@ func forget(t *testing.T, version string) {
 func (p *proxy) check(t *testing.T, a application) {
 	t.Helper()
 	dir := t.TempDir()
-	source := fmt.Sprintf("package main\n\nimport (\n\t\"fmt\"\n\n\t%q\n)\n\nfunc main() { fmt.Printf(\"%%T\\n\", %s) }\n", holdfast+"/"+a.pkg, a.uses)
+	source := fmt.Sprintf(
+		"package main\n\nimport (\n\t\"fmt\"\n\n\t%q\n)\n\nfunc main() { fmt.Printf(\"%%T\\n\", %s) }\n",
+		holdfast+"/"+a.pkg, a.uses)
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +213,8 @@ func (p *proxy) check(t *testing.T, a application) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d modules in the graph, %d in go.sum, %d linked; the binary has %d kB", len(graph), len(sums), len(linked), info.Size()/1000)
+	t.Logf("%d modules in the graph, %d in go.sum, %d linked; the binary has %d kB", len(graph), len(sums), len(linked),
+		info.Size()/1000)
 }
 
 // within checks that modules were inherited at all, and none beside those of the list.

@@ -52,7 +52,8 @@ func (p *prometheus) rules() (all []rule) {
 // The alerts are raised when they should be, and only then, on series that a file describes.
 func TestAlertsAreRaised(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"check", "rules", rules}, {"test", "rules", strings.Replace(rules, ".yml", ".test.yml", 1)}} {
+	for _, args := range [][]string{{"check", "rules", rules},
+		{"test", "rules", strings.Replace(rules, ".yml", ".test.yml", 1)}} {
 		out, err := exec.CommandContext(t.Context(), "promtool", args...).CombinedOutput()
 		if err != nil {
 			t.Errorf("promtool %q: %v (make servers installs it)\n%s", args, err, out)

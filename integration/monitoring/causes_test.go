@@ -16,8 +16,8 @@ import (
 
 // cause is something that goes wrong.
 type cause struct {
-	// start starts nodes that are well, and returns where they are scraped and what goes wrong then: steps, each of which is
-	// repeated until its alerts have fired.
+	// start starts nodes that are well, and returns where they are scraped and what goes wrong then: steps, each of
+	// which is repeated until its alerts have fired.
 	start func(t *testing.T) (targets []string, steps []func())
 	// alerts are those of each step.
 	alerts [][]string
@@ -26,20 +26,22 @@ type cause struct {
 }
 
 var causes = map[string]cause{
-	"LostQuorum":     {start: lostQuorum, alerts: [][]string{{"HoldfastNodeDown", "HoldfastShardWithoutOwner", "HoldfastShardStalled", "HoldfastRefusesRequests"}}},
+	"LostQuorum": {start: lostQuorum, alerts: [][]string{
+		{"HoldfastNodeDown", "HoldfastShardWithoutOwner", "HoldfastShardStalled", "HoldfastRefusesRequests"}}},
 	"Restarts":       {start: restarts, alerts: [][]string{{"HoldfastShardsMove"}}},
 	"SlowDisk":       {start: slowDisk, alerts: [][]string{{"HoldfastCommitsAreSlow"}}},
 	"SlowDiskNative": {start: slowDisk, alerts: [][]string{{"HoldfastCommitsAreSlow"}}, native: true},
-	"FullDisk":       {start: fullDisk, alerts: [][]string{{"HoldfastStorageFault", "HoldfastDiskNearlyFull", "HoldfastReplicasBehind"}}},
-	"Unsynced":       {start: unsynced, alerts: [][]string{{"HoldfastDoesNotSync"}}},
-	"OldKeys":        {start: endingCertificate, alerts: [][]string{{"HoldfastCertificateEnds"}}},
-	"Clients":        {start: clients, alerts: [][]string{{"HoldfastRefusesRequests", "HoldfastLosesMessages"}}},
-	"FullStream":     {start: fullStream, alerts: [][]string{{"HoldfastEventsBehind"}, {"HoldfastEventsLost"}}},
-	"LateTokens":     {start: lateTokens, alerts: [][]string{{"HoldfastTokensRunOut"}}},
+	"FullDisk": {start: fullDisk, alerts: [][]string{
+		{"HoldfastStorageFault", "HoldfastDiskNearlyFull", "HoldfastReplicasBehind"}}},
+	"Unsynced":   {start: unsynced, alerts: [][]string{{"HoldfastDoesNotSync"}}},
+	"OldKeys":    {start: endingCertificate, alerts: [][]string{{"HoldfastCertificateEnds"}}},
+	"Clients":    {start: clients, alerts: [][]string{{"HoldfastRefusesRequests", "HoldfastLosesMessages"}}},
+	"FullStream": {start: fullStream, alerts: [][]string{{"HoldfastEventsBehind"}, {"HoldfastEventsLost"}}},
+	"LateTokens": {start: lateTokens, alerts: [][]string{{"HoldfastTokensRunOut"}}},
 }
 
-// Each alert fires in a deployment in which its cause was made to happen, and no alert is active there before. The causes happen
-// all at once, whatever -parallel is: they mostly wait.
+// Each alert fires in a deployment in which its cause was made to happen, and no alert is active there before. The
+// causes happen all at once, whatever -parallel is: they mostly wait.
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "rules.yml")
@@ -102,7 +104,10 @@ func (p *prometheus) waitQuiet(targets int) {
 	stand.Eventually(p, "the nodes are scraped", func() bool { return p.hasData(up) })
 	began := time.Now()
 	stand.Eventually(p, "no alert is active", func() bool {
-		return !slices.ContainsFunc(p.rules(), func(r rule) bool { return !r.LastEvaluation.After(began) || len(r.Alerts) > 0 })
+		return !slices.ContainsFunc(p.rules(), func(r rule) bool {
+			return !r.LastEvaluation.After(began) ||
+				len(r.Alerts) > 0
+		})
 	})
 }
 

@@ -26,7 +26,8 @@ func clients(t *testing.T) (targets []string, steps []func()) {
 func acquire(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	for i := range 12 {
-		if err := nc.PublishRequest(fmt.Sprint("holdfast.acquire.orders.", i), nc.NewInbox(), []byte(`{"owner":"me","ttl_ms":100}`)); err != nil {
+		if err := nc.PublishRequest(fmt.Sprint("holdfast.acquire.orders.", i), nc.NewInbox(),
+			[]byte(`{"owner":"me","ttl_ms":100}`)); err != nil {
 			t.Error(err)
 		}
 	}

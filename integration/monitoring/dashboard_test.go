@@ -28,10 +28,11 @@ type variable struct {
 	Query          any // that of a selection is an object with a text
 }
 
-// replaced returns a query in which the variables of the dashboard select a node, and that of Grafana is a time of at least four
-// scrapes. A zero that stands for no data is removed.
+// replaced returns a query in which the variables of the dashboard select a node, and that of Grafana is a time of at
+// least four scrapes. A zero that stands for no data is removed.
 func replaced(query, node string) string {
-	return strings.NewReplacer("$job", job, "$instance", node, "$__rate_interval", "4s", " or vector(0)", "").Replace(query)
+	return strings.NewReplacer("$job", job, "$instance", node, "$__rate_interval", "4s", " or vector(0)",
+		"").Replace(query)
 }
 
 func readDashboard(t *testing.T) (d dashboard) {

@@ -20,8 +20,8 @@ import (
 // job is what nodes are called in Prometheus.
 const job = "holdfast"
 
-// What is shipped has data on nodes that a real Prometheus scrapes: the alerts, and the dashboard with classic histograms and
-// with native ones. Only heatmaps need native ones.
+// What is shipped has data on nodes that a real Prometheus scrapes: the alerts, and the dashboard with classic
+// histograms and with native ones. Only heatmaps need native ones.
 func TestMonitoringHasData(t *testing.T) {
 	t.Parallel()
 	file, err := filepath.Abs(rules)
@@ -44,8 +44,8 @@ func TestMonitoringHasData(t *testing.T) {
 	classic.wantSelection(d, "instance", node)
 }
 
-// busy starts a node whose clients wait for one another and exceed its rate, so that each of its metrics has a value. It
-// returns where it is scraped.
+// busy starts a node whose clients wait for one another and exceed its rate, so that each of its metrics has a value.
+// It returns where it is scraped.
 func busy(t *testing.T) (address string) {
 	t.Helper()
 	node := stand.StartAlone(t, "--max-rate", "100")

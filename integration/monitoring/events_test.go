@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// fullStream lets the stream of events take no more, until the journal has lost commits whose events were not published. The
-// node keeps 64 KB of them, and not 256 MB.
+// fullStream lets the stream of events take no more, until the journal has lost commits whose events were not
+// published. The node keeps 64 KB of them, and not 256 MB.
 func fullStream(t *testing.T) (targets []string, steps []func()) {
 	t.Helper()
 	m := metrics.New("test")
@@ -55,7 +55,8 @@ func limitEvents(t *testing.T, nc *nats.Conn, most int64) {
 func commit(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	for range 100 {
-		for _, r := range []struct{ operation, request string }{{"acquire", `{"owner":"me","ttl_ms":10000}`}, {"release", `{"owner":"me"}`}} {
+		for _, r := range []struct{ operation, request string }{{"acquire", `{"owner":"me","ttl_ms":10000}`},
+			{"release", `{"owner":"me"}`}} {
 			if _, err := nc.Request("holdfast."+r.operation+".orders", []byte(r.request), time.Minute); err != nil {
 				t.Fatal(err)
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
-// lostQuorum kills two of three nodes. The third one keeps its shards, which JetStream stores no more, and cannot open the
-// others.
+// lostQuorum kills two of three nodes. The third one keeps its shards, which JetStream stores no more, and cannot open
+// the others.
 func lostQuorum(t *testing.T) (targets []string, steps []func()) {
 	t.Helper()
 	m := startMembers(t, "--shards", "6")

@@ -39,7 +39,8 @@ func (s scraping) config(t *testing.T) []byte {
 	for job, targets := range s.targets {
 		jobs = append(jobs, object{"job_name": job, "static_configs": []object{{"targets": targets}}})
 	}
-	config := object{"global": object{"scrape_interval": "500ms", "evaluation_interval": "500ms"}, "scrape_configs": jobs}
+	config := object{"global": object{"scrape_interval": "500ms", "evaluation_interval": "500ms"},
+		"scrape_configs": jobs}
 	if s.rules != "" {
 		config["rule_files"] = []string{s.rules}
 	}

@@ -18,7 +18,8 @@ func endingCertificate(t *testing.T) (targets []string, steps []func()) {
 		return func(c *x509.Certificate) { c.NotAfter = time.Now().Add(d) }
 	}
 	ca.Issue("node", lasts(90*24*time.Hour))
-	node := stand.StartAlone(t, "--tls-cert", filepath.Join(dir, "node.pem"), "--tls-key", filepath.Join(dir, "node-key.pem"))
+	node := stand.StartAlone(t, "--tls-cert", filepath.Join(dir, "node.pem"), "--tls-key",
+		filepath.Join(dir, "node-key.pem"))
 	return []string{node.HTTP()}, []func(){func() {
 		ca.Issue("node", lasts(3*24*time.Hour))
 		node.Reload()

@@ -28,8 +28,10 @@ var languages = map[string]language{
 		linked: "node_modules",
 		left:   []string{"dist", "docs"},
 		// esbuild does not check types, and takes a fraction of a second.
-		build: "esbuild=node_modules/.bin/esbuild; $esbuild --log-level=warning --format=esm src/*.ts --outdir=dist/esm && " +
-			"$esbuild --log-level=warning --format=esm conformance/driver.ts --outfile=conformance/driver.js --allow-overwrite",
+		build: "esbuild=node_modules/.bin/esbuild; " +
+			"$esbuild --log-level=warning --format=esm src/*.ts --outdir=dist/esm && " +
+			"$esbuild --log-level=warning --format=esm conformance/driver.ts --outfile=conformance/driver.js " +
+			"--allow-overwrite",
 		driver: "node COPY/conformance/driver.js",
 	},
 }

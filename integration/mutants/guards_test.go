@@ -5,9 +5,11 @@ func init() { mutants = append(mutants, guards...) }
 // guards are mutants of clients/fence, found by the guards' own suites.
 var guards = []mutant{
 	{
-		name:  "RepetitionNotKnown",
-		harm:  "a write that was made is refused as if it had not been, because its driver sent it again",
-		edits: []edit{{"clients/fence/fenceredis/script.go", "if before then return reply(cmsgpack.unpack(before)) end\n", "if before == false then before = nil end\n"}},
+		name: "RepetitionNotKnown",
+		harm: "a write that was made is refused as if it had not been, because its driver sent it again",
+		edits: []edit{{"clients/fence/fenceredis/script.go",
+			"if before then return reply(cmsgpack.unpack(before)) end\n",
+			"if before == false then before = nil end\n"}},
 		found: suite{module: "clients/fence/fenceredis", run: "^TestConformance$/^Run$/^Network$"},
 		says:  `it was written, and then refused`,
 	},
@@ -30,23 +32,27 @@ var guards = []mutant{
 		harm: "a write that is refused for its name shuts out the present holder",
 		edits: []edit{{
 			"clients/fence/fencefile/dir.go",
-			"\tif err := check(); err != nil {\n\t\treturn err\n\t}\n\tif err := d.raise(c); err != nil {\n\t\tverdict = err\n\t\treturn err\n\t}\n",
-			"\tif err := d.raise(c); err != nil {\n\t\tverdict = err\n\t\treturn err\n\t}\n\tif err := check(); err != nil {\n\t\treturn err\n\t}\n",
+			"\tif err := check(); err != nil {\n\t\treturn err\n\t}\n\tif err := d.raise(c); " +
+				"err != nil {\n\t\tverdict = err\n\t\treturn err\n\t}\n",
+			"\tif err := d.raise(c); err != nil {\n\t\tverdict = err\n\t\treturn err\n\t}\n\tif err := check(); " +
+				"err != nil {\n\t\treturn err\n\t}\n",
 		}},
 		found: suite{module: "clients", folder: "fence/fencefile", run: "^TestLinks$"},
 		says:  `stale fencing token`,
 	},
 	{
-		name:  "ChangeNotNoticed",
-		harm:  "a holder that was paused between its read and its write overwrites what came in between, or is overwritten",
+		name: "ChangeNotNoticed",
+		harm: "a holder that was paused between its read and its write overwrites what came in between, or is " +
+			"overwritten",
 		edits: []edit{{"clients/fence/fenceredis/script.go", "if changed() then return {'changed'} end\n", ""}},
 		found: suite{module: "clients/fence/fenceredis", run: "^TestConformance$/^Set$/^Paused$"},
 		says:  "acknowledged were",
 	},
 	{
-		name:  "LockThroughALink",
-		harm:  "whoever may write in the directory has the guard open, and create, a file elsewhere",
-		edits: []edit{{"clients/fence/fencefile/dir.go", "os.O_RDONLY|os.O_CREATE|noFollow", "os.O_RDONLY|os.O_CREATE|noFollow&0"}},
+		name: "LockThroughALink",
+		harm: "whoever may write in the directory has the guard open, and create, a file elsewhere",
+		edits: []edit{{"clients/fence/fencefile/dir.go", "os.O_RDONLY|os.O_CREATE|noFollow",
+			"os.O_RDONLY|os.O_CREATE|noFollow&0"}},
 		found: suite{module: "clients", folder: "fence/fencefile", run: "^TestLinkInPlaceOfTheGuardsFiles$"},
 		says:  "at the end of the link",
 	},

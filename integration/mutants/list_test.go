@@ -21,7 +21,8 @@ var (
 	// disks are full, or do not sync, on one node after the other.
 	disks = suite{folder: "integration/cluster", run: "^TestDisksRecover$"}
 	// holder is of the client that holds a lock.
-	holder = suite{folder: "integration/client", run: "^(TestBreakIsFelt|TestForgedEventLosesNothing)$/^Renewed$/^Later$"}
+	holder = suite{folder: "integration/client",
+		run: "^(TestBreakIsFelt|TestForgedEventLosesNothing)$/^Renewed$/^Later$"}
 	// estimate is of the client's notion of the end of its lease.
 	estimate = suite{module: "clients", folder: "holdfast/internal/lease", run: "^TestAnswersOvertake$"}
 	// forgery is by a client that may publish where plain events go.
@@ -53,13 +54,16 @@ var (
 	// lostLeases are those of a ledger without a node.
 	lostLeases = suite{folder: "actors/ledger", run: "^TestSharedReplayEqualsLive$"}
 	// owners are verified by NATS; senders are those of requests that another node has taken in.
-	owners  = suite{folder: "integration/identity", run: "^Test(UsersOfOneAccount|JWT|ForgedHeaders|ServerThatDoesNotVerifyUsers)$"}
+	owners = suite{folder: "integration/identity",
+		run: "^Test(UsersOfOneAccount|JWT|ForgedHeaders|ServerThatDoesNotVerifyUsers)$"}
 	senders = suite{folder: "integration/nodes", run: "^TestIdentityOfForwardedRequests$"}
 	copies  = suite{folder: "actors/lease", run: "^TestWithKeepsAllFields$"}
-	// hostile are clients that speak the raw protocol of NATS at random; parts are those of a listing, from other nodes.
+	// hostile are clients that speak the raw protocol of NATS at random; parts are those of a listing, from other
+	// nodes.
 	hostile = suite{folder: "integration/hostile", run: "^TestHostile$"}
 	parts   = suite{folder: "actors/node", run: "^FuzzParts$"}
-	// rights are those of printed users, deputies nodes that clients ask to publish, apart accounts beside that of the nodes.
+	// rights are those of printed users, deputies nodes that clients ask to publish, apart accounts beside that of the
+	// nodes.
 	rights   = suite{folder: "integration/access", run: "^TestRightsAreTheTable$"}
 	deputies = suite{folder: "integration/access", run: "^TestNodesAreNoDeputies$"}
 	apart    = suite{folder: "integration/access", run: "^TestAccountsAreApart$"}
@@ -70,12 +74,14 @@ var (
 	envelopes = suite{folder: "actors/node/routing", run: "^TestForwardedMessage$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
 	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
-	// certificates are of clients, strangers are servers with the certificate of a client, and loginFiles are those of --auth.
+	// certificates are of clients, strangers are servers with the certificate of a client, and loginFiles are those of
+	// --auth.
 	certificates = suite{folder: "integration", run: "^TestTLSByFlags$"}
 	strangers    = suite{folder: "integration", run: "^TestMembersWithTLS$/^OneAuthority$"}
 	loginFiles   = suite{folder: "integration", run: "^TestAuthRefusals$"}
 	// powerCuts are of all nodes of a cluster at once.
-	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$", args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
+	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$",
+		args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
 )
 
 // mutants is the list.
@@ -84,16 +90,19 @@ var mutants = []mutant{
 		name: "TokenReused",
 		harm: "the next holder gets the token of the last one, so a guard cannot tell them apart",
 		edits: []edit{
-			{"actors/lease/grant.go", "Token:        uint64(t.image.Token() + 1),", "Token:        max(uint64(t.image.Token())+uint64(min(t.image.Holders(), 1)), 1),"},
-			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
+			{"actors/lease/grant.go", "Token:        uint64(t.image.Token() + 1),",
+				"Token:        max(uint64(t.image.Token())+uint64(min(t.image.Holders(), 1)), 1),"},
+			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()",
+				"!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `token \d+ is granted behind token`,
 	},
 	{
-		name:  "TokenLeftOut",
-		harm:  "tokens have gaps, so they do not show that a grant is missing",
-		edits: []edit{{"actors/lease/grant.go", "Token:        uint64(t.image.Token() + 1),", "Token:        uint64(t.image.Token() + 2),"}},
+		name: "TokenLeftOut",
+		harm: "tokens have gaps, so they do not show that a grant is missing",
+		edits: []edit{{"actors/lease/grant.go", "Token:        uint64(t.image.Token() + 1),",
+			"Token:        uint64(t.image.Token() + 2),"}},
 		found: live,
 		says:  `token \d+ is granted behind token`,
 	},
@@ -102,15 +111,17 @@ var mutants = []mutant{
 		harm: "a crash forgets a lock that is held",
 		edits: []edit{{
 			"actors/term.go", "\tif d.mustCommit() {\n\t\tt.batcher.add(d)\n",
-			"\tif d.mustCommit() {\n\t\tt.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.batcher.add(d)\n",
+			"\tif d.mustCommit() {\n\t\tt.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, " +
+				"d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.batcher.add(d)\n",
 		}},
 		found: storm,
 		says:  `no such .* is in the journal`,
 	},
 	{
-		name:  "ExpiryEarly",
-		harm:  "a lease ends before the time that its holder counts on",
-		edits: []edit{{"actors/lease/lease.go", "return now.Add(ttl(g.GetTtlMs()))", "return now.Add(ttl(g.GetTtlMs()) * 3 / 4)"}},
+		name: "ExpiryEarly",
+		harm: "a lease ends before the time that its holder counts on",
+		edits: []edit{{"actors/lease/lease.go", "return now.Add(ttl(g.GetTtlMs()))",
+			"return now.Add(ttl(g.GetTtlMs()) * 3 / 4)"}},
 		found: live,
 		says:  `before its time`,
 	},
@@ -153,9 +164,10 @@ var mutants = []mutant{
 		says:  `want HELD`,
 	},
 	{
-		name:  "KeepsAfterALoss",
-		harm:  "the Go client takes a lock for held that was broken",
-		edits: []edit{{"clients/holdfast/session.go", "x.since.IsZero() || r.GetLosses() != x.losses", "x.since.IsZero()"}},
+		name: "KeepsAfterALoss",
+		harm: "the Go client takes a lock for held that was broken",
+		edits: []edit{{"clients/holdfast/session.go", "x.since.IsZero() || r.GetLosses() != x.losses",
+			"x.since.IsZero()"}},
 		found: clientSessions,
 		says:  `is valid|is prolonged`,
 	},
@@ -167,30 +179,34 @@ var mutants = []mutant{
 		says:  `is valid and not held`,
 	},
 	{
-		name:  "NothingProvesTheLeases",
-		harm:  "while locks come and go, the Go client takes one for held that another process of its owner has released",
+		name: "NothingProvesTheLeases",
+		harm: "while locks come and go, the Go client takes one for held that another process of its owner has " +
+			"released",
 		edits: []edit{{"clients/holdfast/session.go", "return sent.Sub(x.proved) < x.known", "return true"}},
 		found: clientSessions,
 		says:  `is valid and not held`,
 	},
 	{
-		name:  "AnswerToAnotherQuestion",
-		harm:  "who can send to the inbox of a Go client gives it locks that nobody has granted",
-		edits: []edit{{"clients/request/attempts.go", "return err == nil && key == a.to.key", "return err == nil && key != \"\""}},
+		name: "AnswerToAnotherQuestion",
+		harm: "who can send to the inbox of a Go client gives it locks that nobody has granted",
+		edits: []edit{{"clients/request/attempts.go", "return err == nil && key == a.to.key",
+			"return err == nil && key != \"\""}},
 		found: forgedAnswers,
 		says:  `claim .*forged|want \{r `,
 	},
 	{
-		name:  "OrderForEachAttempt",
-		harm:  "each renewal is another request, which the journal records and no cached payload serves",
-		edits: []edit{{"clients/holdfast/extensions.go", "\tid := e.sender.Send(", "\te.Change()\n\tid := e.sender.Send("}},
+		name: "OrderForEachAttempt",
+		harm: "each renewal is another request, which the journal records and no cached payload serves",
+		edits: []edit{{"clients/holdfast/extensions.go", "\tid := e.sender.Send(",
+			"\te.Change()\n\tid := e.sender.Send("}},
 		found: clientSessions,
 		says:  `requests of the orders`,
 	},
 	{
-		name:  "AnswerFromBeforeALoss",
-		harm:  "the Go client prolongs a lock because of an answer from before its loss",
-		edits: []edit{{"clients/holdfast/session.go", "if x.since.IsZero() || !sent.After(x.since) {", "if x.since.IsZero() {"}},
+		name: "AnswerFromBeforeALoss",
+		harm: "the Go client prolongs a lock because of an answer from before its loss",
+		edits: []edit{{"clients/holdfast/session.go", "if x.since.IsZero() || !sent.After(x.since) {",
+			"if x.since.IsZero() {"}},
 		found: clientSessions,
 		says:  `a lock that was broken is prolonged`,
 	},
@@ -198,7 +214,8 @@ var mutants = []mutant{
 		name: "LateExtensionTakesOut",
 		harm: "the Go client takes a lock for held that a late extension has taken out of its session",
 		edits: []edit{{
-			"clients/holdfast/extensions.go", "l.GetSession() == e.session.label && !e.IsOpenBefore(e.since)", "l.GetSession() == e.session.label",
+			"clients/holdfast/extensions.go", "l.GetSession() == e.session.label && !e.IsOpenBefore(e.since)",
+			"l.GetSession() == e.session.label",
 		}},
 		found: clientSessions,
 		says:  `is valid and not held`,
@@ -218,9 +235,10 @@ var mutants = []mutant{
 		says:  `is valid and not held`,
 	},
 	{
-		name:  "LeaseOutlivesItsSession",
-		harm:  "a client is told that its session has ended, and the leases are held all the same",
-		edits: []edit{{"actors/lease/member.go", "\tcase messages.Event_EXTENDED:\n", "\tcase messages.Event_EXTENDED, messages.Event_RELEASED:\n"}},
+		name: "LeaseOutlivesItsSession",
+		harm: "a client is told that its session has ended, and the leases are held all the same",
+		edits: []edit{{"actors/lease/member.go", "\tcase messages.Event_EXTENDED:\n",
+			"\tcase messages.Event_EXTENDED, messages.Event_RELEASED:\n"}},
 		found: live,
 		says:  `the session has ended, and in the journal its lease has not|no request has asked for this`,
 	},
@@ -228,16 +246,21 @@ var mutants = []mutant{
 		name: "LeaseMovesIntoAnotherSession",
 		harm: "a lease ends with a session that was opened behind its holder's back",
 		edits: []edit{{
-			"actors/lease/acquire.go", "\tif err := otherSession(own, e.Request); err != nil {\n\t\tt.answer(e.From, invalid(err))\n\t\treturn\n\t}\n",
-			"\tif otherSession(own, e.Request) != nil {\n\t\tr := &messages.ExtendRequest{Session: e.Request.GetSession(), TtlMs: e.Request.GetTtlMs()}\n\t\town = t.extend(t.now.Instant, own, successor(t, own, r))\n\t}\n",
+			"actors/lease/acquire.go",
+			"\tif err := otherSession(own, e.Request); " +
+				"err != nil {\n\t\tt.answer(e.From, invalid(err))\n\t\treturn\n\t}\n",
+			"\tif otherSession(own, e.Request) != nil {\n\t\tr := &messages.ExtendRequest{Session: " +
+				"e.Request.GetSession(), TtlMs: e.Request.GetTtlMs()}\n\t\town = t.extend(t.now.Instant, own, " +
+				"successor(t, own, r))\n\t}\n",
 		}},
 		found: sessions,
 		says:  `want INVALID`,
 	},
 	{
-		name:  "LeasesEndWithTheirOwner",
-		harm:  "a new owner of the shard ends every lease, though the holders go on",
-		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now.Instant, l.inherited.GetLeftMs())\n", "\t\t\t\te.Restart(now.Add(-1<<42), l.inherited.GetLeftMs())\n"}},
+		name: "LeasesEndWithTheirOwner",
+		harm: "a new owner of the shard ends every lease, though the holders go on",
+		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now.Instant, l.inherited.GetLeftMs())\n",
+			"\t\t\t\te.Restart(now.Add(-1<<42), l.inherited.GetLeftMs())\n"}},
 		found: live,
 		says:  `before its time`,
 	},
@@ -249,9 +272,10 @@ var mutants = []mutant{
 		says:  `no such extension is in the journal`,
 	},
 	{
-		name:  "LateExtendCounts",
-		harm:  "an extend that was overtaken ends a lease that its holder was told is longer",
-		edits: []edit{{"actors/lease/extend.go", "return order != 0 && order < highest", "return order > highest && highest == messages.MaxOrder"}},
+		name: "LateExtendCounts",
+		harm: "an extend that was overtaken ends a lease that its holder was told is longer",
+		edits: []edit{{"actors/lease/extend.go", "return order != 0 && order < highest",
+			"return order > highest && highest == messages.MaxOrder"}},
 		found: live,
 		says:  `no request has asked for this|the lease has extends up to|no order of its operations`,
 	},
@@ -259,7 +283,8 @@ var mutants = []mutant{
 		name: "DowngradeForgetsTheOrder",
 		harm: "an extend that is late by a downgrade ends the lease early",
 		edits: []edit{{
-			"actors/lease/extend.go", "slotsOf(h.Grant)\n\t\tg.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())", "slotsOf(h.Grant)\n\t\tg.ExtendOrder = r.GetOrder()",
+			"actors/lease/extend.go", "slotsOf(h.Grant)\n\t\tg.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())",
+			"slotsOf(h.Grant)\n\t\tg.ExtendOrder = r.GetOrder()",
 		}},
 		found: steps,
 		says:  `it_keeps_the_numbers`,
@@ -272,9 +297,10 @@ var mutants = []mutant{
 		says:  `held twice`,
 	},
 	{
-		name:  "StaleTokenReleases",
-		harm:  "a late release of an earlier lease ends the present one",
-		edits: []edit{{"actors/lease/lookup.go", "case token == g.GetToken() || token == g.GetFormer():", "case token <= g.GetToken():"}},
+		name: "StaleTokenReleases",
+		harm: "a late release of an earlier lease ends the present one",
+		edits: []edit{{"actors/lease/lookup.go", "case token == g.GetToken() || token == g.GetFormer():",
+			"case token <= g.GetToken():"}},
 		found: live,
 		says:  `no such end of a lease is in the journal|no request has asked for this: commit \d+: RELEASED`,
 	},
@@ -282,7 +308,8 @@ var mutants = []mutant{
 		name: "EveryRequestIsARepetition",
 		harm: "a second request of the owner is granted its lease, though another one holds it",
 		edits: []edit{{
-			"actors/lease/lookup.go", "if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner {", "if h.Grant.GetOwner() == owner {",
+			"actors/lease/lookup.go", "if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner {",
+			"if h.Grant.GetOwner() == owner {",
 		}},
 		found: live,
 		says:  `the grant is another request's`,
@@ -291,8 +318,10 @@ var mutants = []mutant{
 		name: "GrantWhileHeld",
 		harm: "two hold the lock",
 		edits: []edit{
-			{"actors/lease/acquire.go", "case t.Waiting() == 0 && fits(&t.image, r):", "case t.Waiting() == 0 && (fits(&t.image, r) || t.image.Token()%8 == 0):"},
-			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "g.GetToken() <= last.Grant.GetToken()"},
+			{"actors/lease/acquire.go", "case t.Waiting() == 0 && fits(&t.image, r):",
+				"case t.Waiting() == 0 && (fits(&t.image, r) || t.image.Token()%8 == 0):"},
+			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()",
+				"g.GetToken() <= last.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `is granted to .* while token \d+ .* is held`,
@@ -301,16 +330,19 @@ var mutants = []mutant{
 		name: "WriterBesideReaders",
 		harm: "a writer changes what readers read",
 		edits: []edit{
-			{"actors/lease/fits.go", "return all <= limitOf(limit) && all <= i.leases.minLimit()", "return all <= i.leases.minLimit()"},
-			{"actors/lease/fits.go", "if overlap(slotsOf(l.Grant), slotsOf(g)) {", "if overlap(slotsOf(l.Grant), nil) {"},
+			{"actors/lease/fits.go", "return all <= limitOf(limit) && all <= i.leases.minLimit()",
+				"return all <= i.leases.minLimit()"},
+			{"actors/lease/fits.go", "if overlap(slotsOf(l.Grant), slotsOf(g)) {",
+				"if overlap(slotsOf(l.Grant), nil) {"},
 		},
 		found: live,
 		says:  `is granted to .* while token \d+ .* is held`,
 	},
 	{
-		name:  "ReaderOvertakes",
-		harm:  "readers that come one after the other keep a writer waiting for ever",
-		edits: []edit{{"actors/lease/acquire.go", "case t.Waiting() == 0 && fits(&t.image, r):", "case fits(&t.image, r):"}},
+		name: "ReaderOvertakes",
+		harm: "readers that come one after the other keep a writer waiting for ever",
+		edits: []edit{{"actors/lease/acquire.go", "case t.Waiting() == 0 && fits(&t.image, r):",
+			"case fits(&t.image, r):"}},
 		found: live,
 		says:  `requests were overtaken by`,
 	},
@@ -318,7 +350,8 @@ var mutants = []mutant{
 		name: "PermitNotGivenBack",
 		harm: "a semaphore lets fewer in than it may",
 		edits: []edit{{
-			"actors/lease/image.go", "\tif last := &i.leases.last; last.isHeld() {\n\t\tn += permitsHeld", "\tif last := &i.leases.last; last.Grant != nil {\n\t\tn += permitsHeld",
+			"actors/lease/image.go", "\tif last := &i.leases.last; last.isHeld() {\n\t\tn += permitsHeld",
+			"\tif last := &i.leases.last; last.Grant != nil {\n\t\tn += permitsHeld",
 		}},
 		found: live,
 		says:  `no order of its operations`,
@@ -328,7 +361,8 @@ var mutants = []mutant{
 		harm: "a writer's fence keeps out the readers behind it",
 		edits: []edit{{
 			"actors/lease/image.go", "\tif !i.Held() {\n\t\treturn token\n",
-			"\tif phase := i.leases.last.Grant.GetPhase(); !i.Held() && phase > 0 {\n\t\treturn phase\n\t}\n\tif !i.Held() {\n\t\treturn token\n",
+			"\tif phase := i.leases.last.Grant.GetPhase(); " +
+				"!i.Held() && phase > 0 {\n\t\treturn phase\n\t}\n\tif !i.Held() {\n\t\treturn token\n",
 		}},
 		found: live,
 		says:  `though nothing is held beside it`,
@@ -337,8 +371,11 @@ var mutants = []mutant{
 		name: "SlotTwice",
 		harm: "two holders of a semaphore use the same slot",
 		edits: []edit{
-			{"actors/lease/fits.go", "\t\ttaken = append(taken, slotsOf(l.Grant)...)\n", "\t\tif i.leases.isLast(l.token()) {\n\t\t\tbreak\n\t\t}\n\t\ttaken = append(taken, slotsOf(l.Grant)...)\n"},
-			{"actors/lease/fits.go", "if overlap(slotsOf(l.Grant), slotsOf(g)) {", "if overlap(slotsOf(l.Grant), nil) {"},
+			{"actors/lease/fits.go", "\t\ttaken = append(taken, slotsOf(l.Grant)...)\n",
+				"\t\tif i.leases.isLast(l.token()) {\n\t\t\tbreak\n\t\t}\n\t\ttaken = append(taken, " +
+					"slotsOf(l.Grant)...)\n"},
+			{"actors/lease/fits.go", "if overlap(slotsOf(l.Grant), slotsOf(g)) {",
+				"if overlap(slotsOf(l.Grant), nil) {"},
 		},
 		found: live,
 		says:  `gets slot \d+, which token \d+ has`,
@@ -348,10 +385,12 @@ var mutants = []mutant{
 		harm: "a write that was delayed under the exclusive lease looks like one of a reader",
 		edits: []edit{
 			{"actors/lease/extend.go", "token := uint64(t.image.Token() + 1)", "token := h.Grant.GetToken()"},
-			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
+			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()",
+				"!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
 		},
 		found: live,
-		says:  `token \d+ is granted behind token|grant of ".*" token \d+ where token \d+ stands`, // or the owner refuses to go on
+		// or the owner refuses to go on
+		says: `token \d+ is granted behind token|grant of ".*" token \d+ where token \d+ stands`,
 	},
 	{
 		name:  "OthersNotStored",
@@ -361,9 +400,10 @@ var mutants = []mutant{
 		says:  `the page has .* and \d+ held`,
 	},
 	{
-		name:  "RefusedAppendTakenForStored",
-		harm:  "an owner that was deposed goes on, and answers what is written nowhere",
-		edits: []edit{{"jetstream/append.go", "\t\tcase conflict:\n\t\t\treturn true, err\n", "\t\tcase conflict:\n\t\t\treturn true, nil\n"}},
+		name: "RefusedAppendTakenForStored",
+		harm: "an owner that was deposed goes on, and answers what is written nowhere",
+		edits: []edit{{"jetstream/append.go", "\t\tcase conflict:\n\t\t\treturn true, err\n",
+			"\t\tcase conflict:\n\t\t\treturn true, nil\n"}},
 		found: storm,
 		says:  `in epoch \d+ of node`,
 	},
@@ -371,7 +411,8 @@ var mutants = []mutant{
 		name: "RefusalsNotProved",
 		harm: "an owner that was deposed without noticing answers from its memory",
 		edits: []edit{{
-			"actors/decision.go", "\t\treturn slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })",
+			"actors/decision.go",
+			"\t\treturn slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })",
 			"\t\treturn slices.ContainsFunc(d.outcome.Answers[:0], func(a lease.Answer) bool { return !a.Stale })",
 		}},
 		found: storm,
@@ -382,7 +423,8 @@ var mutants = []mutant{
 		harm: "a record of a deposed owner looks like one of its successor",
 		edits: []edit{
 			{"actors/ledger/ledger.go", "\tc.Epoch++\n", ""},
-			{"actors/ledger/stage.go", "\tif err := s.tail.Follow(c); err != nil {", "\tif c.GetOpened() {\n\t\ts.tail.Epoch--\n\t}\n\tif err := s.tail.Follow(c); err != nil {"},
+			{"actors/ledger/stage.go", "\tif err := s.tail.Follow(c); err != nil {",
+				"\tif c.GetOpened() {\n\t\ts.tail.Epoch--\n\t}\n\tif err := s.tail.Follow(c); err != nil {"},
 		},
 		found: storm,
 		says:  `opens it behind epoch`,
@@ -405,16 +447,18 @@ var mutants = []mutant{
 		says:  `the stream has \d+ messages, want 3`,
 	},
 	{
-		name:  "InterestOfAnotherSubject",
-		harm:  "a subscriber to the events of one resource gets none",
-		edits: []edit{{"jetstream/embedded/interest.go", "account.SubscriptionInterest(subject)", "account.SubscriptionInterest(subject + \".event\")"}},
+		name: "InterestOfAnotherSubject",
+		harm: "a subscriber to the events of one resource gets none",
+		edits: []edit{{"jetstream/embedded/interest.go", "account.SubscriptionInterest(subject)",
+			"account.SubscriptionInterest(subject + \".event\")"}},
 		found: interest,
 		says:  `has no subscriber, but a client has subscribed to`,
 	},
 	{
-		name:  "BatchAnswerOfAnotherCall",
-		harm:  "a client takes the lease of one resource for that of another",
-		edits: []edit{{"actors/node/batches.go", "&messages.Answer{Id: call, Reply: a.Reply}", "&messages.Answer{Id: call ^ 1, Reply: a.Reply}"}},
+		name: "BatchAnswerOfAnotherCall",
+		harm: "a client takes the lease of one resource for that of another",
+		edits: []edit{{"actors/node/batches.go", "&messages.Answer{Id: call, Reply: a.Reply}",
+			"&messages.Answer{Id: call ^ 1, Reply: a.Reply}"}},
 		found: batches,
 		says:  `has no answer`,
 	},
@@ -444,7 +488,8 @@ var mutants = []mutant{
 		harm: "who takes a shard over loses what its predecessor wrote meanwhile",
 		edits: []edit{{
 			"actors/opening.go", "\tlast, err := cfg.Journal.Replay(ctx, from, o.read)",
-			"\tread := o.read\n\tif from > 0 {\n\t\tread = func(uint64, *journal.Record) error { return nil }\n\t}\n\tlast, err := cfg.Journal.Replay(ctx, from, read)",
+			"\tread := o.read\n\tif from > 0 {\n\t\tread = func(uint64, *journal.Record) error { return nil " +
+				"}\n\t}\n\tlast, err := cfg.Journal.Replay(ctx, from, read)",
 		}},
 		found: storm,
 		says:  `it follows commit \d+`,
@@ -454,7 +499,8 @@ var mutants = []mutant{
 		harm: "a record that was stored is said not to be, because a repetition of it was refused",
 		edits: []edit{{
 			"jetstream/append.go", "\tif a.mayBeStored {\n\t\tswitch result",
-			"\tif jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, journal.ErrConflict\n\t}\n\tif a.mayBeStored {\n\t\tswitch result",
+			"\tif jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, " +
+				"journal.ErrConflict\n\t}\n\tif a.mayBeStored {\n\t\tswitch result",
 		}},
 		found: storm,
 		says:  `no request has asked for this`,
@@ -470,16 +516,18 @@ var mutants = []mutant{
 		says:  `behind token|forgets it where token`,
 	},
 	{
-		name:  "EndedRequestsNotConsulted",
-		harm:  "a late copy of a request holds the lock for a TTL with no client behind it",
-		edits: []edit{{"actors/lease/acquire.go", "t.over(r); over != nil {", "t.over(r); over != nil && over.GetStatus() == messages.Status_HELD {"}},
+		name: "EndedRequestsNotConsulted",
+		harm: "a late copy of a request holds the lock for a TTL with no client behind it",
+		edits: []edit{{"actors/lease/acquire.go", "t.over(r); over != nil {",
+			"t.over(r); over != nil && over.GetStatus() == messages.Status_HELD {"}},
 		found: live,
 		says:  `was granted before, and its lease had ended`,
 	},
 	{
-		name:  "EndedRequestsLostAtPassivation",
-		harm:  "a late copy of a request is granted once the resource has been idle for a few seconds",
-		edits: []edit{{"actors/activations.go", "image: image, ended: s.ended,", "image: image, ended: lease.NewEndedRequests(),"}},
+		name: "EndedRequestsLostAtPassivation",
+		harm: "a late copy of a request is granted once the resource has been idle for a few seconds",
+		edits: []edit{{"actors/activations.go", "image: image, ended: s.ended,",
+			"image: image, ended: lease.NewEndedRequests(),"}},
 		found: late,
 		says:  `got GRANTED token 4 .*, want RELEASED token 1`,
 	},
@@ -488,15 +536,17 @@ var mutants = []mutant{
 		harm: "after a change of owner a late copy of the last request is granted",
 		edits: []edit{{
 			"actors/opening.go", "\tif err := o.ledger.Read(position, r, replayed); err != nil {",
-			"\tfor _, c := range r.GetCommit().GetChanges() {\n\t\tif c.GetGrant() != nil {\n\t\t\tc.Grant.RequestId = \"\"\n\t\t}\n\t}\n\tif err := o.ledger.Read(position, r, replayed); err != nil {",
+			"\tfor _, c := range r.GetCommit().GetChanges() {\n\t\tif c.GetGrant() != nil {\n\t\t\tc.Grant.RequestId " +
+				"= \"\"\n\t\t}\n\t}\n\tif err := o.ledger.Read(position, r, replayed); err != nil {",
 		}},
 		found: late,
 		says:  `got GRANTED token \d+ .*, want RELEASED token`,
 	},
 	{
-		name:  "ReleaseOfARequestReleasesAnother",
-		harm:  "a client that withdraws a request loses the lease that it has by another one",
-		edits: []edit{{"actors/lease/release.go", "\tif h, ok := t.image.granted(who, id); ok {\n\t\tt.finish(", "\tif h, ok := t.image.own(who, 0); ok {\n\t\tt.finish("}},
+		name: "ReleaseOfARequestReleasesAnother",
+		harm: "a client that withdraws a request loses the lease that it has by another one",
+		edits: []edit{{"actors/lease/release.go", "\tif h, ok := t.image.granted(who, id); ok {\n\t\tt.finish(",
+			"\tif h, ok := t.image.own(who, 0); ok {\n\t\tt.finish("}},
 		found: requests,
 		says:  `got .*RELEASED.*, want NOT_HELD`,
 	},
@@ -514,7 +564,8 @@ var mutants = []mutant{
 		name: "AgeByTheWallClock",
 		harm: "a new owner whose clock is ahead grants late copies of ended requests",
 		edits: []edit{{
-			"actors/ledger/forget.go", "\tif now.Sub(l.began.Instant) < d {\n\t\treturn math.MinInt64\n\t}\n", "\t_ = math.MinInt64\n",
+			"actors/ledger/forget.go", "\tif now.Sub(l.began.Instant) < d {\n\t\treturn math.MinInt64\n\t}\n",
+			"\t_ = math.MinInt64\n",
 		}},
 		found: late,
 		says:  `got GRANTED token \d+ .*, want RELEASED token`,
@@ -530,16 +581,18 @@ var mutants = []mutant{
 		says:  `became|is open at \[\]|shards move`,
 	},
 	{
-		name:  "WriteErrorIsFinal",
-		harm:  "a node whose disk was full stores no more until it is restarted",
-		edits: []edit{{"jetstream/embedded/supervisor.go", "why != nil {\n\t\t\t\ts.recoverStore(", "why == ErrStore {\n\t\t\t\ts.recoverStore("}},
+		name: "WriteErrorIsFinal",
+		harm: "a node whose disk was full stores no more until it is restarted",
+		edits: []edit{{"jetstream/embedded/supervisor.go", "why != nil {\n\t\t\t\ts.recoverStore(",
+			"why == ErrStore {\n\t\t\t\ts.recoverStore("}},
 		found: disks,
 		says:  `after disk-full-n1|the cluster is not healthy`,
 	},
 	{
-		name:  "HintIgnored",
-		harm:  "a broken lock's holder works on beside the next one until its next renewal",
-		edits: []edit{{"clients/holdfast/hints.go", "\tif token == i.token {\n\t\ti.hint()\n", "\tif token == i.token {\n"}},
+		name: "HintIgnored",
+		harm: "a broken lock's holder works on beside the next one until its next renewal",
+		edits: []edit{{"clients/holdfast/hints.go", "\tif token == i.token {\n\t\ti.hint()\n",
+			"\tif token == i.token {\n"}},
 		found: holder,
 		says:  `it does not come about that the lock is lost`,
 	},
@@ -547,23 +600,26 @@ var mutants = []mutant{
 		name: "HintBelieved",
 		harm: "a client that may publish on the subject of an event ends the locks of others",
 		edits: []edit{{
-			"clients/holdfast/handle.go", "\tcase h.phase != holding:\n\tcase h.extensions.isActive():\n\t\th.extensions.renew()\n",
+			"clients/holdfast/handle.go",
+			"\tcase h.phase != holding:\n\tcase h.extensions.isActive():\n\t\th.extensions.renew()\n",
 			"\tcase h.phase != holding:\n\tcase h.extensions.isActive():\n\t\th.runOut()\n",
 		}},
 		found: holder,
 		says:  `a forged event ended the lock|it does not come about that the client asks`,
 	},
 	{
-		name:  "AnswersBelievedInOrder",
-		harm:  "a client counts on a longer lease while the service has granted a shorter one behind it",
-		edits: []edit{{"clients/holdfast/internal/lease/estimate.go", "\t\tover, answered := a.precedes(by, order)\n", "\t\tover, answered := a.precedes(by, order)\n\t\tover = over || a.id == by.id\n"}},
+		name: "AnswersBelievedInOrder",
+		harm: "a client counts on a longer lease while the service has granted a shorter one behind it",
+		edits: []edit{{"clients/holdfast/internal/lease/estimate.go", "\t\tover, answered := a.precedes(by, order)\n",
+			"\t\tover, answered := a.precedes(by, order)\n\t\tover = over || a.id == by.id\n"}},
 		found: estimate,
 		says:  `until 31s, want 4\.625s`,
 	},
 	{
-		name:  "FloorNotRaised",
-		harm:  "a name that was forgotten gets its old tokens again",
-		edits: []edit{{"actors/ledger/forget.go", "floor = max(floor, p.drop(c.resource))", "floor = max(floor, p.drop(c.resource)*0)"}},
+		name: "FloorNotRaised",
+		harm: "a name that was forgotten gets its old tokens again",
+		edits: []edit{{"actors/ledger/forget.go", "floor = max(floor, p.drop(c.resource))",
+			"floor = max(floor, p.drop(c.resource)*0)"}},
 		found: names,
 		says:  `token \d+ of .* comes behind`,
 	},
@@ -582,16 +638,18 @@ var mutants = []mutant{
 		says:  `gets token \d+ again, behind`,
 	},
 	{
-		name:  "GrantDuringADelay",
-		harm:  "the next holder begins while the lost one may still write",
-		edits: []edit{{"actors/lease/fits.go", "return !i.HeldBack() && i.fitsBeside(limit, permits)", "return i.fitsBeside(limit, permits)"}},
+		name: "GrantDuringADelay",
+		harm: "the next holder begins while the lost one may still write",
+		edits: []edit{{"actors/lease/fits.go", "return !i.HeldBack() && i.fitsBeside(limit, permits)",
+			"return i.fitsBeside(limit, permits)"}},
 		found: live,
 		says:  `holds the resource back|holding the resource back|still holds`,
 	},
 	{
-		name:  "ConfirmationOfAnotherToken",
-		harm:  "an agent that has stopped one holder lets the next one in beside another that it has not stopped",
-		edits: []edit{{"actors/lease/confirm.go", "lost, ok := t.image.FindLost(token)", "lost, ok := t.image.firstLost()"}},
+		name: "ConfirmationOfAnotherToken",
+		harm: "an agent that has stopped one holder lets the next one in beside another that it has not stopped",
+		edits: []edit{{"actors/lease/confirm.go", "lost, ok := t.image.FindLost(token)",
+			"lost, ok := t.image.firstLost()"}},
 		found: heldBack,
 		says:  `STALE_TOKEN`,
 	},
@@ -600,22 +658,25 @@ var mutants = []mutant{
 		harm: "a new owner of the shard grants at once what is held back",
 		edits: []edit{{
 			"actors/opening.go", "\tif err := o.ledger.Read(position, r, replayed); err != nil {",
-			"\tfor _, c := range r.GetCommit().GetChanges() {\n\t\tif c.GetGrant() != nil {\n\t\t\tc.Grant.DelayMs = 0\n\t\t}\n\t}\n\tif err := o.ledger.Read(position, r, replayed); err != nil {",
+			"\tfor _, c := range r.GetCommit().GetChanges() {\n\t\tif c.GetGrant() != nil {\n\t\t\tc.Grant.DelayMs = " +
+				"0\n\t\t}\n\t}\n\tif err := o.ledger.Read(position, r, replayed); err != nil {",
 		}},
 		found: successor,
 		says:  `cannot be read: CONFIRMED of|want HELD_BACK`,
 	},
 	{
-		name:  "LostLeasesNotInPages",
-		harm:  "what is held back is forgotten when the journal is compacted",
-		edits: []edit{{"actors/lease/stored.go", "\t\t\te.Lost = append(e.Lost, &journal.Loss{Grant: named(l.Grant, \"\"), How: l.How})\n", ""}},
+		name: "LostLeasesNotInPages",
+		harm: "what is held back is forgotten when the journal is compacted",
+		edits: []edit{{"actors/lease/stored.go",
+			"\t\t\te.Lost = append(e.Lost, &journal.Loss{Grant: named(l.Grant, \"\"), How: l.How})\n", ""}},
 		found: lostLeases,
 		says:  `lost (EXPIRED|BROKEN)`,
 	},
 	{
-		name:  "SecretNotChecked",
-		harm:  "who knows the name of an owner releases and changes its lease",
-		edits: []edit{{"actors/lease/caller.go", "return g.GetOwner() == c.owner && c.opens(g.GetSecretHash())", "return g.GetOwner() == c.owner"}},
+		name: "SecretNotChecked",
+		harm: "who knows the name of an owner releases and changes its lease",
+		edits: []edit{{"actors/lease/caller.go", "return g.GetOwner() == c.owner && c.opens(g.GetSecretHash())",
+			"return g.GetOwner() == c.owner"}},
 		found: secrets,
 		says:  `want NOT_OWNER`,
 	},
@@ -627,9 +688,10 @@ var mutants = []mutant{
 		says:  `RELEASED.*want NOT_HELD`,
 	},
 	{
-		name:  "SecretOfARepetitionNotChecked",
-		harm:  "who repeats a request of another client gets its lease",
-		edits: []edit{{"actors/lease/acquire.go", "if isRepeated && !who.owns(granted.Grant) {", "if isRepeated && granted.Grant == nil {"}},
+		name: "SecretOfARepetitionNotChecked",
+		harm: "who repeats a request of another client gets its lease",
+		edits: []edit{{"actors/lease/acquire.go", "if isRepeated && !who.owns(granted.Grant) {",
+			"if isRepeated && granted.Grant == nil {"}},
 		found: secrets,
 		says:  `GRANTED.*want NOT_OWNER`,
 	},
@@ -637,15 +699,17 @@ var mutants = []mutant{
 		name: "SecretOfAWaitingRequestNotChecked",
 		harm: "who repeats a waiting request of another client takes its place",
 		edits: []edit{{
-			"actors/lease/queue.go", "return place >= 0 && !who.opens(q.waiters[place].request.GetSecretHash())", "return place > len(q.waiters)",
+			"actors/lease/queue.go", "return place >= 0 && !who.opens(q.waiters[place].request.GetSecretHash())",
+			"return place > len(q.waiters)",
 		}},
 		found: waitingSecrets,
 		says:  `nats: timeout`,
 	},
 	{
-		name:  "WithdrawalWithoutItsSecret",
-		harm:  "who knows the name of a waiting request takes it out of the queue",
-		edits: []edit{{"actors/lease/queue.go", "if i < 0 || !who.opens(q.waiters[i].request.GetSecretHash()) {", "if i < 0 {"}},
+		name: "WithdrawalWithoutItsSecret",
+		harm: "who knows the name of a waiting request takes it out of the queue",
+		edits: []edit{{"actors/lease/queue.go", "if i < 0 || !who.opens(q.waiters[i].request.GetSecretHash()) {",
+			"if i < 0 {"}},
 		found: waitingSecrets,
 		says:  `CANCELLED.*want NOT_HELD`,
 	},
@@ -660,30 +724,35 @@ var mutants = []mutant{
 		name: "SetIsLost",
 		harm: "the value that a leader was told it has published is nowhere",
 		edits: []edit{{
-			"actors/lease/set.go", "\t\tt.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: g})\n\t\th.Grant = g\n",
+			"actors/lease/set.go",
+			"\t\tt.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: " +
+				"g})\n\t\th.Grant = g\n",
 			"\t\th.Grant = g\n",
 		}},
 		found: live,
 		says:  `no such change of its value is in the journal`,
 	},
 	{
-		name:  "SetRestartsTheLease",
-		harm:  "a holder keeps its lease by new metadata, though no client or successor counts on that",
-		edits: []edit{{"actors/lease/lease.go", "case c.GetKind() == messages.Event_UPDATED:", "case c.GetKind() == messages.Event_BROKEN:"}},
+		name: "SetRestartsTheLease",
+		harm: "a holder keeps its lease by new metadata, though no client or successor counts on that",
+		edits: []edit{{"actors/lease/lease.go", "case c.GetKind() == messages.Event_UPDATED:",
+			"case c.GetKind() == messages.Event_BROKEN:"}},
 		found: steps,
 		says:  `wakes at`,
 	},
 	{
-		name:  "NoSubreaper",
-		harm:  "a daemon of a command under a lock goes on when another client holds the lock",
-		edits: []edit{{"cmd/holdfast/lock/child_linux.go", "\t_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)\n", ""}},
+		name: "NoSubreaper",
+		harm: "a daemon of a command under a lock goes on when another client holds the lock",
+		edits: []edit{{"cmd/holdfast/lock/child_linux.go",
+			"\t_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)\n", ""}},
 		found: descendants,
 		says:  `what the command has started is left`,
 	},
 	{
-		name:  "KillsTheGroupOnly",
-		harm:  "what a command under a lock starts in another session goes on when another client holds the lock",
-		edits: []edit{{"cmd/holdfast/lock/child.go", "\tc.signal(syscall.SIGKILL)\n\tc.descendants.kill()\n", "\tc.signal(syscall.SIGKILL)\n"}},
+		name: "KillsTheGroupOnly",
+		harm: "what a command under a lock starts in another session goes on when another client holds the lock",
+		edits: []edit{{"cmd/holdfast/lock/child.go", "\tc.signal(syscall.SIGKILL)\n\tc.descendants.kill()\n",
+			"\tc.signal(syscall.SIGKILL)\n"}},
 		found: descendants,
 		says:  `what the command has started is left`,
 	},
@@ -700,7 +769,8 @@ var mutants = []mutant{
 		name: "ClaimedUser",
 		harm: "a client with a JWT is the user that it claims to be beside it",
 		edits: []edit{{
-			"actors/node/identity/verifier.go", "return v.users.subject(info.JWT, info.IssuerKey)", "return info.User, nil",
+			"actors/node/identity/verifier.go", "return v.users.subject(info.JWT, info.IssuerKey)",
+			"return info.User, nil",
 		}},
 		found: owners,
 		says:  `with the identity "U`,
@@ -720,9 +790,10 @@ var mutants = []mutant{
 		says:  `want a lease of .* or INVALID`,
 	},
 	{
-		name:  "GuessedSurvey",
-		harm:  "a client that has heard where a node asks about a session answers its next question",
-		edits: []edit{{"actors/node/inbox.go", "hmac.Equal([]byte(subject), []byte(i.name(end)))", "hmac.Equal(nil, nil)"}},
+		name: "GuessedSurvey",
+		harm: "a client that has heard where a node asks about a session answers its next question",
+		edits: []edit{{"actors/node/inbox.go", "hmac.Equal([]byte(subject), []byte(i.name(end)))",
+			"hmac.Equal(nil, nil)"}},
 		found: suite{folder: "actors/node", run: "^TestForgedSurveyAnswers$"},
 		says:  `forged answers count`,
 	},
@@ -732,16 +803,18 @@ var mutants = []mutant{
 		edits: []edit{{
 			"actors/node/transport.go", `if e.ReplyTo.Origin.Identity == "" {`, `if e.Key == "" {`,
 		}, {
-			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
+			"actors/node/intake.go",
+			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
 			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, _ = i.verifier.Of(m)",
 		}},
 		found: owners,
 		says:  `through a service import`,
 	},
 	{
-		name:  "PasswordsOnly",
-		harm:  "a client with a password claims to be another user by an nkey that NATS does not verify",
-		edits: []edit{{"jetstream/embedded/config.go", "if c.VerifiedUsers && len(opts.Nkeys) == 0", "if c.VerifiedUsers && len(opts.Nkeys) < 0"}},
+		name: "PasswordsOnly",
+		harm: "a client with a password claims to be another user by an nkey that NATS does not verify",
+		edits: []edit{{"jetstream/embedded/config.go", "if c.VerifiedUsers && len(opts.Nkeys) == 0",
+			"if c.VerifiedUsers && len(opts.Nkeys) < 0"}},
 		found: owners,
 		says:  `want an error that names nkeys`,
 	},
@@ -763,7 +836,8 @@ var mutants = []mutant{
 		name: "TenantsShareSessions",
 		harm: "the end of a session of one tenant ends the leases of another, whose session has the same id",
 		edits: []edit{
-			{"actors/node/routing/envelope.go", "*session = messages.Qualify(tenant, *session)", `*session = messages.Qualify("", *session)`},
+			{"actors/node/routing/envelope.go", "*session = messages.Qualify(tenant, *session)",
+				`*session = messages.Qualify("", *session)`},
 			{"actors/node/intake.go", "a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)", "a.Key, id"},
 		},
 		found: tenants,
@@ -784,9 +858,10 @@ var mutants = []mutant{
 		says:  `lists \[`,
 	},
 	{
-		name:  "ErrorNamesTheTenant",
-		harm:  "an error shows a client in which account it is",
-		edits: []edit{{"actors/lease/state.go", "_, name := messages.Unqualify(s.resource)\n\treturn name", "return s.resource"}},
+		name: "ErrorNamesTheTenant",
+		harm: "an error shows a client in which account it is",
+		edits: []edit{{"actors/lease/state.go", "_, name := messages.Unqualify(s.resource)\n\treturn name",
+			"return s.resource"}},
 		found: tenants,
 		says:  `got a message on .* with`,
 	},
@@ -816,7 +891,8 @@ var mutants = []mutant{
 		harm: "a client that sends a few words makes NATS restart, also without a login",
 		edits: []edit{
 			{"jetstream/embedded/logger.go", "if ofClient.MatchString(line) {", "if false {"},
-			{"jetstream/embedded/logger.go", "if storeFault.MatchString(line) {", "if strings.Contains(line, \"ritical write error\") {"},
+			{"jetstream/embedded/logger.go", "if storeFault.MatchString(line) {",
+				"if strings.Contains(line, \"ritical write error\") {"},
 		},
 		found: hostile,
 		says:  `the log says: .*this node cannot store on its disk`,
@@ -850,30 +926,34 @@ var mutants = []mutant{
 		says:  `did not write "authentication error"`,
 	},
 	{
-		name:  "OpenByNoAuthUser",
-		harm:  "clients of other hosts get in without a login, although --allow-remote is not given",
-		edits: []edit{{"jetstream/embedded/auth.go", `case opts.NoAuthUser != "":`, `case opts.NoAuthUser == "nobody":`}},
+		name: "OpenByNoAuthUser",
+		harm: "clients of other hosts get in without a login, although --allow-remote is not given",
+		edits: []edit{{"jetstream/embedded/auth.go", `case opts.NoAuthUser != "":`,
+			`case opts.NoAuthUser == "nobody":`}},
 		found: loginFiles,
 		says:  `"0\.0\.0\.0:0".*deadline exceeded`,
 	},
 	{
-		name:  "ClientBreaks",
-		harm:  "a printed client may take locks away from their holders",
-		edits: []edit{{"cmd/holdfast/access/users.go", "operations(useLocks, useLooks)", "operations(useLocks, useLooks, useBreaks)"}},
+		name: "ClientBreaks",
+		harm: "a printed client may take locks away from their holders",
+		edits: []edit{{"cmd/holdfast/access/users.go", "operations(useLocks, useLooks)",
+			"operations(useLocks, useLooks, useBreaks)"}},
 		found: rights,
 		says:  `holdfast\.break\.orders\.1: refused: false`,
 	},
 	{
-		name:  "InboxesOfOthers",
-		harm:  "a printed user may read the answers to others",
-		edits: []edit{{"cmd/holdfast/access/users.go", `Subscribe: []string{inbox + ".>"}`, `Subscribe: []string{defaultInbox + ".>"}`}},
+		name: "InboxesOfOthers",
+		harm: "a printed user may read the answers to others",
+		edits: []edit{{"cmd/holdfast/access/users.go", `Subscribe: []string{inbox + ".>"}`,
+			`Subscribe: []string{defaultInbox + ".>"}`}},
 		found: rights,
 		says:  `_INBOX\.another\.>: refused: false`,
 	},
 	{
-		name:  "ProbeAnywhere",
-		harm:  "a client has a node publish where only nodes may, by the subject of its session",
-		edits: []edit{{"actors/node/transport.go", "err := t.cfg.Prefix.CheckReply(alive)", "err := t.cfg.Prefix.CheckReply(to.Subject)"}},
+		name: "ProbeAnywhere",
+		harm: "a client has a node publish where only nodes may, by the subject of its session",
+		edits: []edit{{"actors/node/transport.go", "err := t.cfg.Prefix.CheckReply(alive)",
+			"err := t.cfg.Prefix.CheckReply(to.Subject)"}},
 		found: deputies,
 		says:  `alive \$KV`,
 	},
@@ -885,9 +965,10 @@ var mutants = []mutant{
 		says:  `a node published on holdfast\.|alive holdfast\.`,
 	},
 	{
-		name:  "EverythingExported",
-		harm:  "users of other accounts speak as nodes and forge events",
-		edits: []edit{{"cmd/holdfast/access/share.go", "all := []share{newShare(service, d.Prefix.Info())}", `all := []share{newShare(service, string(d.Prefix)+".>")}`}},
+		name: "EverythingExported",
+		harm: "users of other accounts speak as nodes and forge events",
+		edits: []edit{{"cmd/holdfast/access/share.go", "all := []share{newShare(service, d.Prefix.Info())}",
+			`all := []share{newShare(service, string(d.Prefix)+".>")}`}},
 		found: apart,
 		says:  `there was a message on holdfast\.`,
 	},

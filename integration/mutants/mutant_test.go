@@ -56,7 +56,8 @@ func (m mutant) compile(t *testing.T) ([]byte, error) {
 		_, output, err := l.compile(t, m.texts(t))
 		return output, err
 	}
-	return goTool(t, m.found.module, overlay(t, m.texts(t)), append([]string{"build", "-o", os.DevNull}, m.packages()...)...)
+	return goTool(t, m.found.module, overlay(t, m.texts(t)),
+		append([]string{"build", "-o", os.DevNull}, m.packages()...)...)
 }
 
 // overlay writes the files with these texts and returns what tells Go to build with them.

@@ -20,7 +20,8 @@ func TestBatchesWhileTheShardMoves(t *testing.T) {
 			f.start("n2")
 			f.settled()
 			s := f.batchSender(3, e)
-			f.want(s.nc, messages.Status_GRANTED, 1, "holdfast.acquire."+s.keys[0], `{"owner":"holder","ttl_ms":600000}`)
+			f.want(s.nc, messages.Status_GRANTED, 1, "holdfast.acquire."+s.keys[0],
+				`{"owner":"holder","ttl_ms":600000}`)
 			waits := s.send(600_000)
 			s.until(waits)
 
@@ -98,13 +99,15 @@ func (s *batchSender) send(waitMs uint32) (acquire uint64) {
 	}}}}
 	for _, key := range s.keys {
 		s.sent++
-		b.Calls = append(b.Calls, &messages.Call{Id: s.sent, Key: key, Operation: &messages.Call_Get{Get: &messages.GetRequest{}}})
+		b.Calls = append(b.Calls, &messages.Call{Id: s.sent, Key: key,
+			Operation: &messages.Call_Get{Get: &messages.GetRequest{}}})
 	}
 	payload, err := messages.Encode(s.encoding, b)
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.nc.PublishMsg(&nats.Msg{Subject: messages.DefaultPrefix.Batch(s.shard), Reply: s.sub.Subject, Data: payload}); err != nil {
+	if err := s.nc.PublishMsg(&nats.Msg{Subject: messages.DefaultPrefix.Batch(s.shard), Reply: s.sub.Subject,
+		Data: payload}); err != nil {
 		s.Fatal(err)
 	}
 	return acquire
@@ -140,7 +143,8 @@ func (s *batchSender) take(a *messages.Answer, but uint64) {
 		s.Fatalf("call %d of %d got %v, after %v", a.GetId(), s.sent, r, s.got[a.GetId()])
 	case r.GetStatus() == messages.Status_UNAVAILABLE: // the contract allows it
 		s.unavailable++
-	case r.GetStatus() != messages.Status_HELD && r.GetStatus() != messages.Status_FREE && r.GetStatus() != messages.Status_GRANTED:
+	case r.GetStatus() != messages.Status_HELD && r.GetStatus() != messages.Status_FREE &&
+		r.GetStatus() != messages.Status_GRANTED:
 		s.Fatalf("call %d got %v", a.GetId(), r)
 	}
 	s.got[a.GetId()] = a.GetReply()

@@ -110,7 +110,8 @@ func (f *fleet) try(name string, change ...func(*node.Config)) (*process, error)
 		p.conns = append(p.conns, nc)
 		return nc
 	}
-	d, err := jetstream.OpenDeployment(ctx, connect(), jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix, Shards: shards, Log: f.log(name)})
+	d, err := jetstream.OpenDeployment(ctx, connect(),
+		jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix, Shards: shards, Log: f.log(name)})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// A node is asked for its health and its metrics while it starts to work, hands over and stops: it answers each time. A node
-// that has stopped is neither connected nor has it a shard, and the other one has all of them and can commit.
+// A node is asked for its health and its metrics while it starts to work, hands over and stops: it answers each time. A
+// node that has stopped is neither connected nor has it a shard, and the other one has all of them and can commit.
 func TestHealthOfNodesThatStop(t *testing.T) {
 	f := newFleet(t)
 	observed := metrics.New("test")

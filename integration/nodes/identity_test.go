@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// The identity of a sender goes with a request to the node that owns the shard, and with one that waits to the next owner.
+// The identity of a sender goes with a request to the node that owns the shard, and with one that waits to the next
+// owner.
 func TestIdentityOfForwardedRequests(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

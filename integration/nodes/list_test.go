@@ -26,7 +26,8 @@ func (f *fleet) list(nc *nats.Conn, limit int, waiters, heldBack bool) listed {
 	f.Helper()
 	found := listed{queues: map[string][]string{}}
 	for after := ""; ; {
-		m, err := nc.Request("holdfast.list", fmt.Appendf(nil, `{"limit":%d,"after":%q,"waiters":%v,"held_back":%v}`, limit, after, waiters, heldBack), patience)
+		m, err := nc.Request("holdfast.list", fmt.Appendf(nil,
+			`{"limit":%d,"after":%q,"waiters":%v,"held_back":%v}`, limit, after, waiters, heldBack), patience)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -78,14 +79,16 @@ func TestListOfSharedLeases(t *testing.T) {
 	for i := range 3 * shards {
 		resource := fmt.Sprint("r", i)
 		for k := range 1 + i%4 {
-			payload := fmt.Sprintf(`{"owner":"o%d","ttl_ms":600000,"limit":%d,"durability":%d}`, k, min(i%4, 1)*9, (i+k)%3/2)
+			payload := fmt.Sprintf(`{"owner":"o%d","ttl_ms":600000,"limit":%d,"durability":%d}`, k, min(i%4, 1)*9,
+				(i+k)%3/2)
 			f.want(nc, messages.Status_GRANTED, uint64(k+1), "holdfast.acquire."+resource, payload)
 			held[fmt.Sprint(resource, " ", k+1)] = true
 		}
 		for k := range i % 3 {
 			m := &nats.Msg{
 				Subject: "holdfast.acquire." + resource, Reply: inbox,
-				Data: fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000,"limit":%d,"permits":%d}`, k, 9*k, k),
+				Data: fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000,"limit":%d,"permits":%d}`, k,
+					9*k, k),
 			}
 			if err := nc.PublishMsg(m); err != nil {
 				t.Fatal(err)
@@ -129,7 +132,8 @@ func TestListOfLostLeases(t *testing.T) {
 	for i := range 3 * shards {
 		resource := fmt.Sprint("r", i)
 		for k := range 1 + i%4 {
-			payload := fmt.Sprintf(`{"owner":"o%d","ttl_ms":600000,"limit":%d,"delay_ms":600000,"confirm":%v}`, k, min(i%4, 1)*9, k%2 == 0)
+			payload := fmt.Sprintf(`{"owner":"o%d","ttl_ms":600000,"limit":%d,"delay_ms":600000,"confirm":%v}`, k,
+				min(i%4, 1)*9, k%2 == 0)
 			f.want(nc, messages.Status_GRANTED, uint64(k+1), "holdfast.acquire."+resource, payload)
 		}
 		for k := range 1 + i%4 - min(i%4, 1) {

@@ -95,7 +95,8 @@ func TestQueueMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range waiters {
-		m := &nats.Msg{Subject: "holdfast.acquire.r", Reply: inbox.Subject, Data: fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i)}
+		m := &nats.Msg{Subject: "holdfast.acquire.r", Reply: inbox.Subject,
+			Data: fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i)}
 		if err := nc.PublishMsg(m); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,8 @@ func TestQueueMoves(t *testing.T) {
 		if err := messages.DecodeReply(messages.JSON, m.Data, &r); err != nil {
 			t.Fatal(err)
 		}
-		if r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetOwner() != fmt.Sprint("w", i) || r.GetLease().GetToken() != uint64(i+2) {
+		if r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetOwner() != fmt.Sprint("w", i) ||
+			r.GetLease().GetToken() != uint64(i+2) {
 			t.Fatalf("waiter %d got %v", i, &r)
 		}
 		f.want(nc, messages.Status_RELEASED, 0, "holdfast.release.r", fmt.Sprintf(`{"owner":"w%d"}`, i))
@@ -124,8 +126,8 @@ func (f *fleet) untilWaiting(nc *nats.Conn, n int) {
 	stand.Eventually(f, fmt.Sprint(n, " wait"), func() bool { return f.waiting(nc, "r") == n })
 }
 
-// A node that dies is noticed by its silence, and its shards are opened elsewhere with all that was granted. Until then no
-// node holds an extend or a set: they are unavailable, and the client repeats them.
+// A node that dies is noticed by its silence, and its shards are opened elsewhere with all that was granted. Until then
+// no node holds an extend or a set: they are unavailable, and the client repeats them.
 func TestKill(t *testing.T) {
 	f := newFleet(t)
 	for _, name := range []string{"n1", "n2", "n3"} {

@@ -48,7 +48,8 @@ func TestSessionOfManyNodes(t *testing.T) {
 	nc := f.connect()
 	const leases = 40
 	for i := range leases {
-		f.want(nc, messages.Status_GRANTED, 1, fmt.Sprint("holdfast.acquire.r", i), fmt.Sprintf(`{"owner":"ann","ttl_ms":600000,"session":%q}`, session))
+		f.want(nc, messages.Status_GRANTED, 1, fmt.Sprint("holdfast.acquire.r", i),
+			fmt.Sprintf(`{"owner":"ann","ttl_ms":600000,"session":%q}`, session))
 	}
 	var kept uint64
 	keep := func() *messages.Reply {

@@ -28,7 +28,8 @@ func TestQueueOfAllKindsMoves(t *testing.T) {
 		q.wantGranted(owner, uint64(token+1), 1, uint32(token))
 	}
 	for _, w := range []struct{ owner, kind string }{
-		{"w1", `"limit":0`}, {"c", readers}, {"d", readers}, {"s1", `"limit":3,"permits":2`}, {"s2", `"limit":3,"permits":2`}, {"w2", `"limit":1`},
+		{"w1", `"limit":0`}, {"c", readers}, {"d", readers}, {"s1", `"limit":3,"permits":2`},
+		{"s2", `"limit":3,"permits":2`}, {"w2", `"limit":1`},
 	} {
 		q.enter(w.owner, w.kind)
 		q.waiting++
@@ -45,7 +46,8 @@ func TestQueueOfAllKindsMoves(t *testing.T) {
 		t.Fatalf("got %v", after)
 	}
 	for i, w := range after.GetWaiters() {
-		if b := waiters[i]; w.GetOwner() != b.GetOwner() || w.GetLimit() != b.GetLimit() || w.GetPermits() != b.GetPermits() || w.GetLeftMs() > b.GetLeftMs() {
+		if b := waiters[i]; w.GetOwner() != b.GetOwner() || w.GetLimit() != b.GetLimit() ||
+			w.GetPermits() != b.GetPermits() || w.GetLeftMs() > b.GetLeftMs() {
 			t.Errorf("waiter %d is %v, was %v", i, w, b)
 		}
 	}
@@ -160,7 +162,8 @@ func (q *line) checkLease(l *messages.Lease, owner string, token, fence uint64, 
 // leave releases a lease.
 func (q *line) leave(owner string, token uint64) {
 	q.Helper()
-	q.want(q.nc, messages.Status_RELEASED, 0, "holdfast.release."+q.resource, fmt.Sprintf(`{"owner":%q,"token":%d}`, owner, token))
+	q.want(q.nc, messages.Status_RELEASED, 0, "holdfast.release."+q.resource,
+		fmt.Sprintf(`{"owner":%q,"token":%d}`, owner, token))
 }
 
 // get returns what the owner of the shard shows. It asks again while a lost node may have taken the request.

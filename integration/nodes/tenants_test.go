@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// A request of a tenant stays one when another node owns the shard, when it waits for its next owner, and in a batch. The
-// limits of the owner apply, and sessions of all nodes are those of the tenant.
+// A request of a tenant stays one when another node owns the shard, when it waits for its next owner, and in a batch.
+// The limits of the owner apply, and sessions of all nodes are those of the tenant.
 func TestTenantsOfManyNodes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -35,7 +35,8 @@ func TestTenantsOfManyNodes(t *testing.T) {
 		f.want(nc, messages.Status_FREE, 0, fmt.Sprint("holdfast.tenant.B.get.k", i), "")
 	}
 	// Pages of all nodes.
-	for body, want := range map[string]int{`{"limit":1000}`: names, `{"limit":1000,"tenant":"A"}`: names, `{"limit":1000,"tenant":"B"}`: 0, `{"limit":1000,"tenant":"*"}`: 2 * names} {
+	for body, want := range map[string]int{`{"limit":1000}`: names, `{"limit":1000,"tenant":"A"}`: names,
+		`{"limit":1000,"tenant":"B"}`: 0, `{"limit":1000,"tenant":"*"}`: 2 * names} {
 		for range 4 { // any node answers
 			if n := len(f.page(nc, "holdfast.list", body).GetLeases()); n != want {
 				t.Errorf("list with %s has %d leases, want %d", body, n, want)
@@ -60,27 +61,32 @@ func TestTenantsOfManyNodes(t *testing.T) {
 		t.Errorf("the pages have %d leases, want %d", len(seen), 2*names)
 	}
 	// A batch below the prefix of a tenant.
-	m, err := nc.Request(fmt.Sprintf("holdfast.tenant.A.shard.%d.batch", messages.ShardOf("k0", shards)), []byte(`{"calls":[{"id":"1","key":"k0","get":{}}]}`), patience)
+	m, err := nc.Request(fmt.Sprintf("holdfast.tenant.A.shard.%d.batch", messages.ShardOf("k0", shards)),
+		[]byte(`{"calls":[{"id":"1","key":"k0","get":{}}]}`), patience)
 	if err != nil || !strings.Contains(string(m.Data), `"owner":"holdfast.tenant.A"`) {
 		t.Errorf("batch: got %s, %v, want the lease of the tenant", m.Data, err)
 	}
 	// The queue goes with the shard to its next owner.
 	waited := make(chan *messages.Reply, 1)
 	go func() {
-		waited <- f.asked(nc, "holdfast.tenant.A.acquire.k0", `{"owner":"w","wait_ms":600000,"ttl_ms":600000,"session":"another-session-01"}`)
+		waited <- f.asked(nc, "holdfast.tenant.A.acquire.k0",
+			`{"owner":"w","wait_ms":600000,"ttl_ms":600000,"session":"another-session-01"}`)
 	}()
 	waiting := func(subject string) uint32 { return f.asked(nc, subject, "").GetWaiting() }
 	stand.Eventually(f, "a request waits", func() bool { return waiting("holdfast.tenant.A.get.k0") == 1 })
 	f.stop(f.owner("k0"))
-	stand.Eventually(f, "the request waits at the next owner", func() bool { return waiting("holdfast.tenant.A.get.k0") == 1 })
+	stand.Eventually(f, "the request waits at the next owner",
+		func() bool { return waiting("holdfast.tenant.A.get.k0") == 1 })
 	if n := waiting("holdfast.get.k0"); n != 0 {
 		t.Errorf("%d requests wait for the resource of no tenant", n)
 	}
 	f.want(nc, messages.Status_RELEASED, 0, "holdfast.tenant.A.break.k0", `{"token":1}`)
-	if r := <-waited; r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetToken() != 2 || r.GetLease().GetResource() != "k0" {
+	if r := <-waited; r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetToken() != 2 ||
+		r.GetLease().GetResource() != "k0" {
 		t.Errorf("the request that waited got %v", r)
 	}
-	if !strings.Contains(f.logs.String(), `msg="lock broken"`) || !strings.Contains(f.logs.String(), "tenant=A resource=k0 owner=holdfast.tenant.A") {
+	if !strings.Contains(f.logs.String(), `msg="lock broken"`) ||
+		!strings.Contains(f.logs.String(), "tenant=A resource=k0 owner=holdfast.tenant.A") {
 		t.Error("the audit does not name the tenant")
 	}
 	f.want(nc, messages.Status_HELD, 1, "holdfast.get.k0", "")

@@ -74,10 +74,15 @@ func define(f *flag.FlagSet, c *suite.Config) (page *string) {
 	f.DurationVar(&c.Warm, "warm", 500*time.Millisecond, "how long its load runs before that")
 	f.IntVar(&c.Resources, "resources", 10_000, "how many resources are locked in pairs")
 	f.IntVar(&c.Connections, "connections", 4, "how many connections the clients of a peer share")
-	f.Func("shards", "`list` of numbers of shards with which Holdfast is measured as well, such as 1,4,16,64", numbers(&c.SweepShards, 1024))
-	f.Func("sweep", "`list` of numbers of resources with which Holdfast is measured as well, such as 1000,10000,100000", numbers(&c.SweepResources, 100_000_000))
-	f.Func("connected", "`list` of numbers of clients with a connection each with which Holdfast is measured as well, such as 10,100,1000,10000", numbers(&c.SweepConnections, 30_000))
-	f.DurationVar(&c.Rest, "rest", 10*time.Second, "how long a deployment with other numbers is left alone before what it uses at rest is measured")
+	f.Func("shards", "`list` of numbers of shards with which Holdfast is measured as well, such as 1,4,16,64",
+		numbers(&c.SweepShards, 1024))
+	f.Func("sweep", "`list` of numbers of resources with which Holdfast is measured as well, such as 1000,10000,100000",
+		numbers(&c.SweepResources, 100_000_000))
+	f.Func("connected",
+		"`list` of numbers of clients with a connection each with which Holdfast is measured as well, such as "+
+			"10,100,1000,10000", numbers(&c.SweepConnections, 30_000))
+	f.DurationVar(&c.Rest, "rest", 10*time.Second,
+		"how long a deployment with other numbers is left alone before what it uses at rest is measured")
 	f.StringVar(&c.Against, "against", "", "`commit` of an older Holdfast to build and to measure as well")
 	f.StringVar(&c.Dir, "dir", os.TempDir(), "`directory` for the data, on the disk that is to be measured")
 	return f.String("page", "", "`file` in Markdown to write the report to, with plots in a folder beside it")

@@ -21,8 +21,8 @@ import (
 type Config struct {
 	// Connect returns a connection to the service for one worker, who closes it.
 	Connect func() (*nats.Conn, error)
-	// Account is that of the workers if it is a tenant with verified owners; empty: it is none. Read returns a connection
-	// that may read the journals; nil: each may.
+	// Account is that of the workers if it is a tenant with verified owners; empty: it is none. Read returns a
+	// connection that may read the journals; nil: each may.
 	Account string
 	Read    func() (*nats.Conn, error)
 	// Dir is an empty folder for the register.
@@ -142,8 +142,9 @@ func (r *run) work(ctx context.Context, url string) error {
 	var workers sync.WaitGroup
 	for i := range r.cfg.Workers {
 		one := Worker{
-			Connect: r.cfg.Connect, URL: url, Resources: r.cfg.resources(), Name: linear.OwnerOf(r.cfg.Account, fmt.Sprintf("worker%d", i)),
-			TTL: r.cfg.TTL, Seed: r.cfg.Seed + uint64(i), Renewed: r.cfg.Spawn != nil,
+			Connect: r.cfg.Connect, URL: url, Resources: r.cfg.resources(),
+			Name: linear.OwnerOf(r.cfg.Account, fmt.Sprintf("worker%d", i)),
+			TTL:  r.cfg.TTL, Seed: r.cfg.Seed + uint64(i), Renewed: r.cfg.Spawn != nil,
 		}
 		workers.Go(func() { r.employ(ctx, one) })
 	}

@@ -162,7 +162,8 @@ func (b *books) change(m *journal.Change, in *journal.Commit) {
 	})
 	switch {
 	case g == nil && r.class == persistent:
-		r.violated("commit %d reserves tokens up to %d, but it has no ephemeral leases", in.GetNumber(), m.GetReserved())
+		r.violated("commit %d reserves tokens up to %d, but it has no ephemeral leases", in.GetNumber(),
+			m.GetReserved())
 	case g != nil && r.class == ephemeral:
 		r.violated("commit %d records an ephemeral lease, %v", in.GetNumber(), m)
 	case m.GetKind() == messages.Event_ACQUIRED:

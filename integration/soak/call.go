@@ -68,12 +68,14 @@ func (c *client) connected(ctx context.Context) error {
 }
 
 // begin sends a request, to either endpoint.
-func (c *client) begin(ctx context.Context, r *resource, op messages.Operation, m proto.Message, wait time.Duration) (*call, error) {
+func (c *client) begin(ctx context.Context, r *resource, op messages.Operation, m proto.Message,
+	wait time.Duration) (*call, error) {
 	return c.beginAbout(ctx, r, r.key, op, m, wait)
 }
 
 // beginAbout is begin of a request about another key in the shard of a resource: that of a session.
-func (c *client) beginAbout(ctx context.Context, r *resource, key string, op messages.Operation, m proto.Message, wait time.Duration) (*call, error) {
+func (c *client) beginAbout(ctx context.Context, r *resource, key string, op messages.Operation, m proto.Message,
+	wait time.Duration) (*call, error) {
 	payload, err := messages.Encode(c.encoding, m)
 	if err != nil {
 		return nil, err
@@ -164,7 +166,8 @@ func (c *client) listen(ctx context.Context, q *call, late, silent <-chan time.T
 	case <-late:
 		return errLate
 	case <-silent:
-		c.fail(q, "no answer for %v to a request that was to wait for %v, while its connection lasted", c.now()-q.last, q.wait)
+		c.fail(q, "no answer for %v to a request that was to wait for %v, while its connection lasted", c.now()-q.last,
+			q.wait)
 		return context.Canceled
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -245,7 +248,8 @@ func (c *client) take(ctx context.Context, q *call, a answer) (again bool, err e
 			return false, err
 		}
 		return true, c.send(ctx, q)
-	case a.GetStatus() == messages.Status_OVERLOADED && (!strings.HasPrefix(strings.TrimPrefix(a.GetError(), "tenant: "), "held") || q.op == messages.OpAcquire):
+	case a.GetStatus() == messages.Status_OVERLOADED &&
+		(!strings.HasPrefix(strings.TrimPrefix(a.GetError(), "tenant: "), "held") || q.op == messages.OpAcquire):
 		return false, nil // shared leases may be more than there are resources
 	case a.GetStatus() == messages.Status_HELD:
 		if what := wrongHolders(a.Reply); what != "" {

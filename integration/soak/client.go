@@ -277,7 +277,8 @@ func (c *client) must(q *call, g *grant, due instant, a answer, want messages.St
 		return true
 	}
 	if a.GetStatus() != messages.Status_OVERLOADED && q.sends == 1 && q.resource.safe(g, due, a.at) {
-		c.fail(q, "the lease of token %d holds until %v, but this was answered %s at %v, not %s", g.token, due, a, a.at, want)
+		c.fail(q, "the lease of token %d holds until %v, but this was answered %s at %v, not %s", g.token, due, a, a.at,
+			want)
 	}
 	return false
 }
@@ -439,7 +440,8 @@ func (c *client) withdraw(ctx context.Context, r *resource) error {
 	a, err := c.await(ctx, q, c.dice.between(time.Millisecond, 200*time.Millisecond))
 	if errors.Is(err, errLate) {
 		sent := c.now()
-		_, withdrawn, err := c.ask(ctx, r, messages.OpRelease, &messages.ReleaseRequest{Owner: c.owner, RequestId: m.GetRequestId()})
+		_, withdrawn, err := c.ask(ctx, r, messages.OpRelease,
+			&messages.ReleaseRequest{Owner: c.owner, RequestId: m.GetRequestId()})
 		if err != nil {
 			return err
 		}
@@ -498,9 +500,11 @@ func (c *client) look(ctx context.Context, r *resource) error {
 	r.mu.Lock()
 	known := r.before(q.sent)
 	r.mu.Unlock()
-	isLast := !r.shared || a.GetStatus() == messages.Status_FREE                                // else the oldest of those that are held
+	// else the oldest of those that are held
+	isLast := !r.shared || a.GetStatus() == messages.Status_FREE
 	if token := a.GetLease().GetToken(); isLast && a.GetLease() != nil && token < known.token { // none: forgotten
-		c.fail(q, "it shows token %d, when token %d had been granted at %v, before it was sent", token, known.token, known.at)
+		c.fail(q, "it shows token %d, when token %d had been granted at %v, before it was sent", token, known.token,
+			known.at)
 	}
 	return nil
 }

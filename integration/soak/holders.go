@@ -24,7 +24,8 @@ func isSharedAs(l *messages.Lease, m *messages.AcquireRequest) bool {
 	if m.GetLimit() <= 1 {
 		return l.GetLimit() == 0 && len(l.GetSlots()) == 0 && l.GetFence() == token
 	}
-	return l.GetLimit() == m.GetLimit() && len(l.GetSlots()) == int(max(m.GetPermits(), 1)) && len(l.GetFence()) == len(token) && l.GetFence() <= token
+	return l.GetLimit() == m.GetLimit() && len(l.GetSlots()) == int(max(m.GetPermits(), 1)) &&
+		len(l.GetFence()) == len(token) && l.GetFence() <= token
 }
 
 // wrongHolders says in what an answer contradicts itself that shows who holds a resource, empty if in nothing. It needs
@@ -48,7 +49,8 @@ func wrongHolders(r *messages.Reply) string {
 		case l.GetFence() != all[0].GetFence():
 			return "two phases are held together"
 		case uint64(r.GetHeld()) > uint64(max(l.GetLimit(), 1)):
-			return fmt.Sprintf("%d permits are held, where token %d allows %d", r.GetHeld(), l.GetToken(), max(l.GetLimit(), 1))
+			return fmt.Sprintf("%d permits are held, where token %d allows %d", r.GetHeld(), l.GetToken(),
+				max(l.GetLimit(), 1))
 		}
 	}
 	if held := int(r.GetHeld()); held < len(taken) || held != len(taken) && len(all) < mostListed {

@@ -22,10 +22,12 @@ func TestHoldersAreJudged(t *testing.T) {
 		{"several", 3, []*messages.Lease{lease(3, "3", 9, 0), lease(4, "3", 3, 1, 2)}, ""},
 		{"none", 0, []*messages.Lease{}, "not that of the first"},
 		{"a permit twice", 3, []*messages.Lease{lease(3, "3", 9, 0), lease(4, "3", 3, 0, 2)}, "two have permit 0"},
-		{"a writer beside a reader", 2, []*messages.Lease{lease(3, "3", 9, 1), lease(4, "3", 0)}, "2 permits are held, where token 4 allows 1"},
+		{"a writer beside a reader", 2, []*messages.Lease{lease(3, "3", 9, 1), lease(4, "3", 0)},
+			"2 permits are held, where token 4 allows 1"},
 		{"two phases", 2, []*messages.Lease{lease(3, "3", 9, 0), lease(4, "4", 9, 1)}, "two phases"},
 		{"the latest first", 2, []*messages.Lease{lease(4, "3", 9, 0), lease(3, "3", 9, 1)}, "order of their tokens"},
-		{"a permit that has no holder", 3, []*messages.Lease{lease(3, "3", 9, 0), lease(4, "3", 9, 1)}, "3 permits are held, and 2 are shown"},
+		{"a permit that has no holder", 3, []*messages.Lease{lease(3, "3", 9, 0), lease(4, "3", 9, 1)},
+			"3 permits are held, and 2 are shown"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := &messages.Reply{Status: messages.Status_HELD, Held: test.held, Holders: test.all}

@@ -39,14 +39,16 @@ func TestNames(t *testing.T) {
 	if bound == 0 {
 		bound = max(*nameCount/10, 1)
 	}
-	m := stand.StartAlone(t, "--shards", fmt.Sprint(nameShards), "--max-remembered", strconv.Itoa(bound), "--history", "1000")
+	m := stand.StartAlone(t, "--shards", fmt.Sprint(nameShards), "--max-remembered", strconv.Itoa(bound), "--history",
+		"1000")
 	n := &names{T: t, member: m, bound: bound, tokens: make(map[string]holdfast.Token)}
 	n.report("at the start")
 	n.raiseFloors()
 	begun := time.Now()
 	n.lockAll()
 	took := time.Since(begun)
-	n.report(fmt.Sprintf("after %d names in %.0f s (%.0f/s)", *nameCount, took.Seconds(), float64(*nameCount)/took.Seconds()))
+	n.report(fmt.Sprintf("after %d names in %.0f s (%.0f/s)", *nameCount, took.Seconds(),
+		float64(*nameCount)/took.Seconds()))
 	n.waitBounded()
 	n.report("when it has settled")
 
@@ -75,11 +77,12 @@ type names struct {
 // client returns a client on a connection of its own, which does not renew.
 func (n *names) client() *holdfast.Client {
 	n.Helper()
-	return stand.Client(n, stand.Dial(n, n.member.URL), holdfast.Defaults(holdfast.NoRenewal()), holdfast.Timeout(patience))
+	return stand.Client(n, stand.Dial(n, n.member.URL), holdfast.Defaults(holdfast.NoRenewal()),
+		holdfast.Timeout(patience))
 }
 
-// raiseFloors locks some names twice before all others, so that the token of a name that was forgotten behind them has a
-// gap before it.
+// raiseFloors locks some names twice before all others, so that the token of a name that was forgotten behind them has
+// a gap before it.
 func (n *names) raiseFloors() {
 	n.Helper()
 	c := n.client()
@@ -188,7 +191,8 @@ func (n *names) stored() (count int) {
 	nc := stand.Dial(n, n.member.URL)
 	defer nc.Close()
 	n.shards(nc, func(s jetstream.Stream) {
-		c, err := s.OrderedConsumer(n.Context(), jetstream.OrderedConsumerConfig{FilterSubjects: []string{"$KV.*.state.>"}})
+		c, err := s.OrderedConsumer(n.Context(), jetstream.OrderedConsumerConfig{
+			FilterSubjects: []string{"$KV.*.state.>"}})
 		if err != nil {
 			n.Fatal(err)
 		}
@@ -246,7 +250,8 @@ func (n *names) report(when string) {
 			bytes += info.State.Bytes
 		}
 	})
-	n.Logf("%s %s: %d MB resident, %d MB in the buckets", time.Now().Format(time.TimeOnly), when, n.member.Resident()>>20, bytes>>20)
+	n.Logf("%s %s: %d MB resident, %d MB in the buckets", time.Now().Format(time.TimeOnly), when,
+		n.member.Resident()>>20, bytes>>20)
 }
 
 // checkTokens locks the samples again.

@@ -54,7 +54,8 @@ func (p *probe) drained(ctx context.Context, within time.Duration) error {
 				break
 			}
 			if p.now() > last {
-				return fmt.Errorf("resource %q is still not free, %v after its last client: %s\n%s", r.name, within, a, &r.trace)
+				return fmt.Errorf("resource %q is still not free, %v after its last client: %s\n%s", r.name, within, a,
+					&r.trace)
 			}
 			select {
 			case <-p.after(20 * time.Millisecond):
@@ -66,7 +67,8 @@ func (p *probe) drained(ctx context.Context, within time.Duration) error {
 	return nil
 }
 
-func (p *probe) want(ctx context.Context, status messages.Status, key string, op messages.Operation, m proto.Message) (*messages.Reply, error) {
+func (p *probe) want(ctx context.Context, status messages.Status, key string, op messages.Operation,
+	m proto.Message) (*messages.Reply, error) {
 	a, err := p.ask(ctx, key, op, m)
 	if err == nil && a.GetStatus() != status {
 		err = fmt.Errorf("%s %s %s: answered %s, want %s", op, key, m, a, status)
@@ -98,7 +100,8 @@ func (p *probe) holdAll(ctx context.Context) error {
 		}
 		// No window overlaps the probe's: it begins now, and nothing comes after it.
 		r.ended(r.granted(&grant{
-			owner: p.owner("probe"), token: a.GetLease().GetToken(), volatile: r.class == ephemeral, sent: sent, received: p.now(),
+			owner: p.owner("probe"), token: a.GetLease().GetToken(), volatile: r.class == ephemeral, sent: sent,
+			received: p.now(),
 		}))
 	}
 	_, err := p.acquire(ctx, messages.Status_OVERLOADED, p.spare[spare])
@@ -152,7 +155,8 @@ func (p *probe) waitAll(ctx context.Context, n int) error {
 // releaseAll lets everything go.
 func (p *probe) releaseAll(ctx context.Context) error {
 	for _, r := range append(p.resources, p.spare[:spare]...) {
-		if _, err := p.want(ctx, messages.Status_RELEASED, r.key, messages.OpRelease, &messages.ReleaseRequest{Owner: p.owner("probe")}); err != nil {
+		if _, err := p.want(ctx, messages.Status_RELEASED, r.key, messages.OpRelease,
+			&messages.ReleaseRequest{Owner: p.owner("probe")}); err != nil {
 			return err
 		}
 	}

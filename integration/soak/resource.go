@@ -182,7 +182,8 @@ func (r *resource) checkRoute(g *grant) {
 	line := r.routes[g.route]
 	i := sort.Search(len(line), func(i int) bool { return line[i].place > g.place })
 	if i > 0 && line[i-1].token > g.token || i < len(line) && line[i].token < g.token {
-		r.violated("%s got token %d for request %d of route %v, out of its turn: %s", g.owner, g.token, g.place, g.route, places(line))
+		r.violated("%s got token %d for request %d of route %v, out of its turn: %s", g.owner, g.token, g.place,
+			g.route, places(line))
 	}
 	line = append(line, nil)
 	copy(line[i+1:], line[i:])
@@ -218,7 +219,8 @@ func (r *resource) checkAnswered(q *call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if q.overtaken != 0 && q.sends == 1 {
-		r.violated("a request sent at %v that was to wait for %v was never answered, but one behind it was granted token %d",
+		r.violated(
+			"a request sent at %v that was to wait for %v was never answered, but one behind it was granted token %d",
 			q.sent, q.wait, q.overtaken)
 	}
 }
@@ -337,13 +339,14 @@ func (r *resource) ended(g *grant) {
 
 func (r *resource) holds(g *grant) bool { return g.closed && r.window(g) > g.received }
 
-// checkTogether checks that at no moment of a hold window the permits of all whose windows are known exceed the limit of
-// one of them, and that each permit has a number of its own.
+// checkTogether checks that at no moment of a hold window the permits of all whose windows are known exceed the limit
+// of one of them, and that each permit has a number of its own.
 func (r *resource) checkTogether(g *grant) {
 	var beside []*grant
 	moments := []instant{g.received}
 	for _, other := range r.grants {
-		if other == g || !r.holds(other) || other.received >= r.window(g)-margin || r.window(other)-margin <= g.received {
+		if other == g || !r.holds(other) || other.received >= r.window(g)-margin ||
+			r.window(other)-margin <= g.received {
 			continue
 		}
 		beside = append(beside, other)
@@ -362,13 +365,17 @@ func (r *resource) checkTogether(g *grant) {
 			permits, limit = permits+len(other.slots), min(limit, other.limit)
 			for _, slot := range other.slots {
 				if by := taken[slot]; by != nil {
-					r.violated("two have permit %d: %s with token %d and %s with token %d, at %v", slot, by.owner, by.token, other.owner, other.token, at)
+					r.violated("two have permit %d: %s with token %d and %s with token %d, at %v", slot, by.owner,
+						by.token, other.owner, other.token, at)
 				}
 				taken[slot] = other
 			}
 			if uint64(permits) > uint64(limit) {
-				r.violated("%d permits are held at %v, where %d may be: %s has token %d from %v to %v, and %s has token %d from %v to %v", permits, at, limit,
-					g.owner, g.token, g.received, r.window(g), other.owner, other.token, other.received, r.window(other))
+				r.violated(
+					"%d permits are held at %v, where %d may be: %s has token %d from %v to %v, and %s has token %d "+
+						"from %v to %v", permits, at, limit,
+					g.owner, g.token, g.received, r.window(g), other.owner, other.token, other.received,
+					r.window(other))
 			}
 		}
 	}

@@ -40,30 +40,42 @@ func TestResourceJudges(t *testing.T) {
 		}, ""},
 		{"readers together", func(r *resource) {
 			r.shared = true
-			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 9, slots: []uint32{0}, sent: 1 * ms, received: 2 * ms, end: 100 * ms}))
-			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 9, slots: []uint32{1}, sent: 3 * ms, received: 51 * ms, end: 200 * ms}))
+			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 9, slots: []uint32{0}, sent: 1 * ms, received: 2 * ms,
+				end: 100 * ms}))
+			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 9, slots: []uint32{1}, sent: 3 * ms,
+				received: 51 * ms, end: 200 * ms}))
 		}, ""},
 		{"a permit that two have", func(r *resource) {
 			r.shared = true
-			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 9, slots: []uint32{0}, sent: 1 * ms, received: 2 * ms, end: 100 * ms}))
-			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 9, slots: []uint32{0}, sent: 3 * ms, received: 51 * ms, end: 200 * ms}))
+			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 9, slots: []uint32{0}, sent: 1 * ms, received: 2 * ms,
+				end: 100 * ms}))
+			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 9, slots: []uint32{0}, sent: 3 * ms,
+				received: 51 * ms, end: 200 * ms}))
 		}, "two have permit 0"},
 		{"a writer beside a reader", func(r *resource) {
 			r.shared = true
-			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 9, slots: []uint32{1}, sent: 1 * ms, received: 2 * ms, end: 100 * ms}))
-			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 1, slots: []uint32{0}, sent: 3 * ms, received: 51 * ms, end: 200 * ms}))
+			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 9, slots: []uint32{1}, sent: 1 * ms, received: 2 * ms,
+				end: 100 * ms}))
+			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 1, slots: []uint32{0}, sent: 3 * ms,
+				received: 51 * ms, end: 200 * ms}))
 		}, "2 permits are held at 51ms, where 1 may be"},
 		{"three of a semaphore, never more than two at once", func(r *resource) {
 			r.shared = true
-			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 2, slots: []uint32{0}, sent: 1 * ms, received: 2 * ms, end: 50 * ms}))
-			r.ended(r.granted(&grant{owner: "c", token: 3, limit: 2, slots: []uint32{0}, sent: 3 * ms, received: 51 * ms, end: 200 * ms}))
-			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 2, slots: []uint32{1}, sent: 2 * ms, received: 3 * ms, end: 100 * ms}))
+			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 2, slots: []uint32{0}, sent: 1 * ms, received: 2 * ms,
+				end: 50 * ms}))
+			r.ended(r.granted(&grant{owner: "c", token: 3, limit: 2, slots: []uint32{0}, sent: 3 * ms,
+				received: 51 * ms, end: 200 * ms}))
+			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 2, slots: []uint32{1}, sent: 2 * ms, received: 3 * ms,
+				end: 100 * ms}))
 		}, ""},
 		{"three of a semaphore for two, the last of them seen first", func(r *resource) {
 			r.shared = true
-			r.ended(r.granted(&grant{owner: "c", token: 3, limit: 2, slots: []uint32{2}, sent: 3 * ms, received: 51 * ms, end: 200 * ms}))
-			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 3, slots: []uint32{0}, sent: 1 * ms, received: 2 * ms, end: 100 * ms}))
-			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 3, slots: []uint32{1}, sent: 2 * ms, received: 3 * ms, end: 100 * ms}))
+			r.ended(r.granted(&grant{owner: "c", token: 3, limit: 2, slots: []uint32{2}, sent: 3 * ms,
+				received: 51 * ms, end: 200 * ms}))
+			r.ended(r.granted(&grant{owner: "a", token: 1, limit: 3, slots: []uint32{0}, sent: 1 * ms, received: 2 * ms,
+				end: 100 * ms}))
+			r.ended(r.granted(&grant{owner: "b", token: 2, limit: 3, slots: []uint32{1}, sent: 2 * ms, received: 3 * ms,
+				end: 100 * ms}))
 		}, "permits are held at 51ms, where 2 may be"},
 		{"one token for two", func(r *resource) {
 			r.granted(&grant{owner: "a", token: 7, sent: 1 * ms, received: 2 * ms})

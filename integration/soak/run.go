@@ -71,7 +71,8 @@ func newRun(cfg config, cancel context.CancelCauseFunc) (*run, error) {
 	forms := []string{"soak.hot.%d", "soak/cold %d", "soak.café.%d", "soak:%d*", "soak🔒%d", ".soak..%d"}
 	for i := range cfg.resources {
 		hot := i < cfg.resources/32+3
-		res, err := newResource(r, fmt.Sprintf(forms[i%len(forms)], i), []class{persistent, persistent, ephemeral, mixed}[i%4], hot)
+		res, err := newResource(r, fmt.Sprintf(forms[i%len(forms)], i),
+			[]class{persistent, persistent, ephemeral, mixed}[i%4], hot)
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,8 @@ func configured() config {
 		crashEvery: 6 * time.Second, restartEvery: 10 * time.Second,
 		tuning: actors.Tuning{
 			MaxWaiting: 150, CompactCommits: 500, CompactBytes: 320 << 10, History: 500,
-			Remember: time.Second, ShrinkAfter: 600 * time.Millisecond, MaxRemembered: 40, IdleAfter: 300 * time.Millisecond, CommitDecisions: 200,
+			Remember: time.Second, ShrinkAfter: 600 * time.Millisecond, MaxRemembered: 40,
+			IdleAfter: 300 * time.Millisecond, CommitDecisions: 200,
 		},
 	}
 	if cfg.seed == 0 {
@@ -58,8 +59,8 @@ func configured() config {
 
 func TestSoak(t *testing.T) { soak(t, configured()) }
 
-// The same holds for a tenant with verified owners, in a fifth of the time. It asks through imports, so the node does not
-// learn that a client has gone while it waited.
+// The same holds for a tenant with verified owners, in a fifth of the time. It asks through imports, so the node does
+// not learn that a client has gone while it waited.
 func TestTenantSoak(t *testing.T) {
 	cfg := configured()
 	cfg.length, cfg.account = max(cfg.length/5, 4*time.Second), stand.Tenant
@@ -74,7 +75,8 @@ func soak(t *testing.T, cfg config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("seed %d: %d clients on %d connections, %d resources, %v", cfg.seed, cfg.clients, cfg.processes, cfg.resources, cfg.length)
+	t.Logf("seed %d: %d clients on %d connections, %d resources, %v", cfg.seed, cfg.clients, cfg.processes,
+		cfg.resources, cfg.length)
 	where := stand.Config{
 		Shards: cfg.shards, Tuning: cfg.tuning,
 		Capacity: node.Capacity{Held: int64(cfg.resources + spare), Waiting: int64(2 * cfg.clients)},
@@ -254,7 +256,8 @@ func (p *play) settled() {
 	for began := p.now(); now > p.quiet+slack; now = runtime.NumGoroutine() {
 		if p.now()-began > bound {
 			stacks := make([]byte, 1<<20)
-			p.Errorf("%d goroutines are left, where there were %d:\n%s", now, p.quiet, stacks[:runtime.Stack(stacks, true)])
+			p.Errorf("%d goroutines are left, where there were %d:\n%s", now, p.quiet,
+				stacks[:runtime.Stack(stacks, true)])
 			return
 		}
 		<-p.after(50 * time.Millisecond)

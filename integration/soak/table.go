@@ -43,15 +43,23 @@ func (r *run) table(total audit.Totals, played time.Duration, heaps []uint64) st
 	}
 	_ = w.Flush()
 	fmt.Fprintf(&b, "\n%d operations in %v, %.0f a second; %d retries, %d deliberate repeats\n",
-		r.operations(), played.Round(time.Millisecond), float64(r.operations())/played.Seconds(), r.retries.Load(), r.repeats.Load())
+		r.operations(), played.Round(time.Millisecond), float64(r.operations())/played.Seconds(), r.retries.Load(),
+		r.repeats.Load())
 	fmt.Fprintf(&b, "%d shared grants, %d hold windows beside others\n", r.shared.Load(), r.together.Load())
-	fmt.Fprintf(&b, "%d hand-overs, %d ephemeral grants; %d hold windows, %d grants compared with the one before on their route, %d with the journal\n",
+	fmt.Fprintf(&b,
+		"%d hand-overs, %d ephemeral grants; "+
+			"%d hold windows, %d grants compared with the one before on their route, %d with the journal\n",
 		r.handOvers.Load(), r.volatile.Load(), r.windows.Load(), r.ordered.Load(), r.matched.Load())
 	fmt.Fprintf(&b, "%d keeps of sessions\n", r.keeps.Load())
-	fmt.Fprintf(&b, "%d late copies of requests whose leases had ended, %d of withdrawn ones\n", r.lateEnded.Load(), r.lateWithdrawn.Load())
-	fmt.Fprintf(&b, "%d crashes of processes, %d vanished waiters, %d restarts\n", r.crashes.Load(), r.vanished.Load(), len(r.restarts))
-	fmt.Fprintf(&b, "journals: %d commits (%d empty, %d opened), %d changes, %d pages, %d resources forgotten, %d reservations, %d bounces; %d gaps, %d records unseen\n",
-		total.Commits, total.Empty, total.Opened, total.Changes, total.Pages, total.Forgotten, total.Kinds[0], total.Bounces, total.Gaps, total.Unseen)
+	fmt.Fprintf(&b, "%d late copies of requests whose leases had ended, %d of withdrawn ones\n", r.lateEnded.Load(),
+		r.lateWithdrawn.Load())
+	fmt.Fprintf(&b, "%d crashes of processes, %d vanished waiters, %d restarts\n", r.crashes.Load(), r.vanished.Load(),
+		len(r.restarts))
+	fmt.Fprintf(&b,
+		"journals: %d commits (%d empty, %d opened), %d changes, %d pages, %d resources forgotten, %d reservations, "+
+			"%d bounces; %d gaps, %d records unseen\n",
+		total.Commits, total.Empty, total.Opened, total.Changes, total.Pages, total.Forgotten, total.Kinds[0],
+		total.Bounces, total.Gaps, total.Unseen)
 	for kind := messages.Event_ACQUIRED; kind <= messages.Event_UPDATED; kind++ {
 		fmt.Fprintf(&b, "%s %d  ", kind, total.Kinds[kind])
 	}

@@ -48,7 +48,8 @@ func BinaryAt(tb testing.TB, commit string) string {
 	}
 	// A clone may belong to another user than the tests run as.
 	git := func(args ...string) *exec.Cmd {
-		return exec.Command("git", append([]string{"-c", "safe.directory=*", "-C", strings.TrimSpace(string(root))}, args...)...)
+		return exec.Command("git", append([]string{"-c", "safe.directory=*", "-C", strings.TrimSpace(string(root))},
+			args...)...)
 	}
 	if out, err := git("cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
 		if shallow, err := git("rev-parse", "--is-shallow-repository").Output(); err == nil && string(shallow) == "false\n" {
@@ -72,7 +73,8 @@ func build() {
 	if binary.dir, binary.err = os.MkdirTemp("", "holdfast-"); binary.err != nil {
 		return
 	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X github.com/holdfast-io/holdfast/cmd/holdfast/internal/commands.version=v0.0.0-test",
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags",
+		"-X github.com/holdfast-io/holdfast/cmd/holdfast/internal/commands.version=v0.0.0-test",
 		"-o", filepath.Join(binary.dir, "holdfast"), "github.com/holdfast-io/holdfast/cmd/holdfast")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		binary.err = fmt.Errorf("build holdfast: %w\n%s", err, out)

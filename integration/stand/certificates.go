@@ -37,8 +37,8 @@ func NewAuthority(tb testing.TB, dir, name string) *Authority {
 	return a
 }
 
-// Issue writes a certificate for the addresses of this host, and its key, in the place of earlier ones of that name. It is for
-// servers and clients, unless change says otherwise.
+// Issue writes a certificate for the addresses of this host, and its key, in the place of earlier ones of that name. It
+// is for servers and clients, unless change says otherwise.
 func (a *Authority) Issue(name string, change ...func(*x509.Certificate)) {
 	a.tb.Helper()
 	a.issued++

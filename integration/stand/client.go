@@ -16,7 +16,8 @@ import (
 func Dial(tb testing.TB, url string, opts ...nats.Option) *nats.Conn {
 	tb.Helper()
 	nc, err := nats.Connect(url, append([]nats.Option{
-		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond),
+		nats.ReconnectJitter(0, 0),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the tests look themselves
 	}, opts...)...)
 	if err != nil {
@@ -41,8 +42,8 @@ func Client(tb testing.TB, nc *nats.Conn, opts ...holdfast.Option) *holdfast.Cli
 	return c
 }
 
-// Disconnect closes a connection and returns when its server has noticed: what is sent to the connection has no responders
-// from then on. observer is a connection of the same account.
+// Disconnect closes a connection and returns when its server has noticed: what is sent to the connection has no
+// responders from then on. observer is a connection of the same account.
 func Disconnect(tb testing.TB, nc, observer *nats.Conn) {
 	tb.Helper()
 	inbox := nats.NewInbox()
@@ -56,8 +57,8 @@ func Disconnect(tb testing.TB, nc, observer *nats.Conn) {
 	WaitNoResponders(tb, observer, inbox)
 }
 
-// WaitNoResponders returns when the NATS server of a connection knows no subscriber of a subject. Until then a message may
-// go to a process that has ended: its server notices the end of a connection later than the test.
+// WaitNoResponders returns when the NATS server of a connection knows no subscriber of a subject. Until then a message
+// may go to a process that has ended: its server notices the end of a connection later than the test.
 func WaitNoResponders(tb testing.TB, nc *nats.Conn, subject string) {
 	tb.Helper()
 	Eventually(tb, subject+" has no subscriber", func() bool {

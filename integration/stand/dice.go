@@ -8,8 +8,8 @@ import (
 
 var seed = flag.Uint64("stand.seed", 0, "seed of what tests draw; 0: another one for each test")
 
-// Dice returns generators of one seed, one for each goroutine that is to use it alone. The seed is logged if the test fails;
-// -stand.seed repeats it. What the machine interleaves is another matter.
+// Dice returns generators of one seed, one for each goroutine that is to use it alone. The seed is logged if the test
+// fails; -stand.seed repeats it. What the machine interleaves is another matter.
 func Dice(tb testing.TB, goroutines int) []*rand.Rand {
 	tb.Helper()
 	drawn := *seed

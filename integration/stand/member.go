@@ -62,7 +62,8 @@ func (m *Member) Start() {
 	}
 	cmd, ended := exec.Command(m.Binary, m.Args...), make(chan struct{})
 	// No settings of this process, and no warning that the default port for HTTP is in use.
-	cmd.Env = append([]string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH"), "HOLDFAST_HTTP=127.0.0.1:0"}, m.Env...)
+	cmd.Env = append([]string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH"), "HOLDFAST_HTTP=127.0.0.1:0"},
+		m.Env...)
 	life := &Lines{}
 	cmd.Stdout, cmd.Stderr, m.lives = life, life, append(m.lives, life)
 	if err := cmd.Start(); err != nil {

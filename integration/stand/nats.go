@@ -42,7 +42,8 @@ func NATSConfig(tb testing.TB, more string) string {
 	tb.Helper()
 	dir := tb.TempDir()
 	file := filepath.Join(dir, "nats.conf")
-	text := fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q, sync_interval: always }\n%s", filepath.Join(dir, "store"), more)
+	text := fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q, sync_interval: always }\n%s",
+		filepath.Join(dir, "store"), more)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}

@@ -73,7 +73,8 @@ func Start(tb testing.TB, cfg Config) *Stand {
 	s := &Stand{TB: tb, config: server.Config{
 		Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
 		Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Identity: cfg.Identity, Tuning: cfg.Tuning,
-		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Observer: cfg.Observer, Tracer: cfg.Tracer, Log: log,
+		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Observer: cfg.Observer,
+		Tracer: cfg.Tracer, Log: log,
 		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile},
 	}}
 	if cfg.Login != nil {

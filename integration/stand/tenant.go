@@ -20,8 +20,8 @@ var (
 	accountUsers     = regexp.MustCompile(`(?m)^  (\w+) \{\n(?:    jetstream: enabled\n)?    users: \[$`)
 )
 
-// TenantLogins returns logins for the NATS servers of nodes, as holdfast access deployment --layout tenants prints them for
-// one tenant. Each account also has a user that may do everything there, see [AsTenant] and [AsOperator].
+// TenantLogins returns logins for the NATS servers of nodes, as holdfast access deployment --layout tenants prints them
+// for one tenant. Each account also has a user that may do everything there, see [AsTenant] and [AsOperator].
 func TenantLogins(shards uint32) string {
 	plan := access.Plan{
 		Deployment: access.Deployment{Prefix: messages.DefaultPrefix, Shards: shards}, Layout: access.Tenants,

@@ -87,11 +87,13 @@ func (m *mail) Answer(_ uint32, answers []lease.Answer) {
 			m.wrong("an answer without a request: %s to %q", answer.Reply.GetStatus(), answer.To.Subject)
 			continue
 		case a.answer() != nil:
-			m.wrong("a second answer, %s token %d, to %v", answer.Reply.GetStatus(), answer.Reply.GetLease().GetToken(), &a.Operation)
+			m.wrong("a second answer, %s token %d, to %v", answer.Reply.GetStatus(), answer.Reply.GetLease().GetToken(),
+				&a.Operation)
 			continue
 		}
 		a.reply = answer.Reply
-		if l := answer.Reply.GetLease(); a.tenant != "" && l.GetOwner() != "" && !strings.HasPrefix(l.GetOwner(), a.tenant+"/") {
+		if l := answer.Reply.GetLease(); a.tenant != "" && l.GetOwner() != "" &&
+			!strings.HasPrefix(l.GetOwner(), a.tenant+"/") {
 			m.wrong("an answer to tenant %s with the lease of %q: %v", a.tenant, l.GetOwner(), &a.Operation)
 		}
 		a.Open, a.Return = 0, m.history.Now()

@@ -67,10 +67,12 @@ func (c *client) lock(ctx context.Context, r *resource) {
 	case r.shared:
 		a.Limit, a.Permits = c.sharing()
 	case c.chance(40):
-		a.Session, a.Until = messages.Qualify(a.tenant, "session-of-"+a.inbox+"-alone"), c.mail.history.Now()+time.Duration(a.TTL)*time.Millisecond
+		a.Session, a.Until = messages.Qualify(a.tenant, "session-of-"+a.inbox+"-alone"),
+			c.mail.history.Now()+time.Duration(a.TTL)*time.Millisecond
 	}
 	q := &messages.AcquireRequest{
-		Owner: a.Owner, RequestId: a.RequestID, TtlMs: a.TTL, WaitMs: a.Wait, Limit: a.Limit, Permits: a.Permits, Session: a.Session,
+		Owner: a.Owner, RequestId: a.RequestID, TtlMs: a.TTL, WaitMs: a.Wait, Limit: a.Limit, Permits: a.Permits,
+		Session: a.Session,
 	}
 	reply := c.send(ctx, a, lease.Acquire{Request: q, From: a.from(), MaxWaiting: maxQueue})
 	if reply.GetStatus() != messages.Status_GRANTED {
@@ -89,8 +91,10 @@ func (c *client) lock(ctx context.Context, r *resource) {
 		if r.shared && c.chance(30) {
 			e.Limit = readers
 		}
-		reply := c.send(ctx, e, lease.Extend{Request: &messages.ExtendRequest{Owner: e.Owner, Token: token, TtlMs: e.TTL, Limit: e.Limit}, From: e.from()})
-		if reply.GetStatus() == messages.Status_EXTENDED && c.chance(70) { // else it names the lease as before a downgrade
+		reply := c.send(ctx, e, lease.Extend{Request: &messages.ExtendRequest{Owner: e.Owner, Token: token,
+			TtlMs: e.TTL, Limit: e.Limit}, From: e.from()})
+		// else it names the lease as before a downgrade
+		if reply.GetStatus() == messages.Status_EXTENDED && c.chance(70) {
 			token = reply.GetLease().GetToken()
 		}
 	}
@@ -120,7 +124,9 @@ func (c *client) keepAndEnd(ctx context.Context, r *resource, a *ask, token uint
 		})
 	}
 	if c.chance(80) {
-		tell(messages.OpEnd, func(k *ask) lease.Event { return lease.EndSession{Request: &messages.EndRequest{}, From: k.from()} })
+		tell(messages.OpEnd, func(k *ask) lease.Event {
+			return lease.EndSession{Request: &messages.EndRequest{}, From: k.from()}
+		})
 	}
 }
 

@@ -39,7 +39,8 @@ func TestStormFindsPlantedBugs(t *testing.T) {
 				rep := s.play(plantedLength)
 				c.drop(s.prefix)
 				if len(s.wrongs) > 0 {
-					t.Logf("found after %d takeovers:\n%s", rep.takeovers, strings.Join(s.wrongs[:min(3, len(s.wrongs))], "\n"))
+					t.Logf("found after %d takeovers:\n%s", rep.takeovers,
+						strings.Join(s.wrongs[:min(3, len(s.wrongs))], "\n"))
 					return
 				}
 			}

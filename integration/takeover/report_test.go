@@ -29,8 +29,10 @@ func (s *storm) report(t *trouble, j *linear.Journal, counts linear.Counts) *rep
 		}
 	}
 	return &report{takeovers: j.Takeovers(), counts: counts, missing: s.missing(t), text: fmt.Sprintf(
-		"%d takeovers, %d step-downs, servers frozen %d times, stopped %d and killed %d, %d records, answers: %s, %d requests without one; %v; %v",
-		j.Takeovers(), t.stepDowns.Load(), t.freezes.Load(), t.stops.Load(), t.kills.Load(), j.Len(), strings.Join(answers, ", "), silent,
+		"%d takeovers, %d step-downs, servers frozen %d times, stopped %d and killed %d, %d records, answers: %s, %d "+
+			"requests without one; %v; %v",
+		j.Takeovers(), t.stepDowns.Load(), t.freezes.Load(), t.stops.Load(), t.kills.Load(), j.Len(),
+		strings.Join(answers, ", "), silent,
 		counts, &s.tally)}
 }
 

@@ -80,7 +80,8 @@ func (r *rival) start(shard uint32, d dice, reopenAfter time.Duration) *actors.S
 		journal = r.plant(journal)
 	}
 	return r.system.StartShard(actors.ShardConfig{
-		Shard: shard, Node: r.name, Journal: journal, Clock: actors.SystemClock(), Outbox: &r.mail, Log: r.log, Tuning: cfg,
+		Shard: shard, Node: r.name, Journal: journal, Clock: actors.SystemClock(), Outbox: &r.mail, Log: r.log,
+		Tuning: cfg,
 	})
 }
 

@@ -63,6 +63,7 @@ func (s *slow) pause(ctx context.Context, d dice) {
 
 // String returns one line for the report.
 func (t *tally) String() string {
-	return fmt.Sprintf("%d pages, %d owners found themselves deposed, %d races to open lost, %d appends given up unknown, %d pauses",
+	return fmt.Sprintf(
+		"%d pages, %d owners found themselves deposed, %d races to open lost, %d appends given up unknown, %d pauses",
 		t.pages.Load(), t.deposed.Load(), t.lostRaces.Load(), t.unknown.Load(), t.pauses.Load())
 }

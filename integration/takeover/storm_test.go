@@ -60,7 +60,8 @@ func newStorm(t *testing.T, c *cluster, seed uint64) *storm {
 	s.mail = mail{history: linear.NewHistory(), asks: make(map[string]*ask), wrong: s.wrong}
 	for i := range resources {
 		tenant := tenants[i%len(tenants)]
-		r := &resource{name: messages.Qualify(tenant, fmt.Sprintf("storm.%d", i/len(tenants))), tenant: tenant, shared: i%2 == 1}
+		r := &resource{name: messages.Qualify(tenant, fmt.Sprintf("storm.%d", i/len(tenants))), tenant: tenant,
+			shared: i%2 == 1}
 		key, err := messages.KeyOf(r.name)
 		if err != nil {
 			t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
-// In a cluster of two servers, tenants stay apart whichever server a client uses and whichever node owns a shard, and events
-// reach subscribers on the other server.
+// In a cluster of two servers, tenants stay apart whichever server a client uses and whichever node owns a shard, and
+// events reach subscribers on the other server.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	routes := porttest.Free(t, 2)
@@ -29,9 +29,12 @@ func TestCluster(t *testing.T) {
 	}
 	started := make(chan result)
 	for i := range servers {
-		config := accounts(false) + fmt.Sprintf("cluster { name: c, listen: %q, routes: [\"nats://%s\", \"nats://%s\"] }\n", routes[i], routes[0], routes[1])
+		config := accounts(false) + fmt.Sprintf(
+			"cluster { name: c, listen: %q, routes: [\"nats://%s\", \"nats://%s\"] }\n", routes[i], routes[0],
+			routes[1])
 		cfg := server.Config{
-			Name: fmt.Sprint("n", i+1), Shards: 4, Login: []nats.Option{nats.UserInfo("node", "n")}, Log: slog.New(slog.DiscardHandler),
+			Name: fmt.Sprint("n", i+1), Shards: 4, Login: []nats.Option{nats.UserInfo("node", "n")},
+			Log:      slog.New(slog.DiscardHandler),
 			Embedded: embedded.Config{ConfigFile: stand.NATSConfig(t, config)},
 			Tenants:  map[string]node.TenantLimits{first: {}, second: {}},
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// The events of a tenant reach its own subscribers, and operators below its prefix. A subscription in another account is
-// interest that the node sees.
+// The events of a tenant reach its own subscribers, and operators below its prefix. A subscription in another account
+// is interest that the node sees.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t, node.TenantLimits{}, func(c *server.Config) { c.Retention = time.Hour })
@@ -49,7 +49,8 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.wantHidden(m)
-		if text := string(m.Data); m.Subject != "holdfast.event.name" || !strings.Contains(text, fmt.Sprintf(`"owner":"o%d"`, i)) || strings.Contains(text, "tenant") {
+		if text := string(m.Data); m.Subject != "holdfast.event.name" ||
+			!strings.Contains(text, fmt.Sprintf(`"owner":"o%d"`, i)) || strings.Contains(text, "tenant") {
 			t.Fatalf("%s got %s on %s", c.account, text, m.Subject)
 		}
 	}
@@ -58,7 +59,8 @@ func TestEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		owner := map[string]string{"holdfast.tenant." + first + ".event.name": "o0", "holdfast.tenant." + second + ".event.name": "o1"}[m.Subject]
+		owner := map[string]string{"holdfast.tenant." + first + ".event.name": "o0",
+			"holdfast.tenant." + second + ".event.name": "o1"}[m.Subject]
 		if owner == "" || !strings.Contains(string(m.Data), owner) {
 			t.Errorf("operators got %s on %s", m.Data, m.Subject)
 		}
@@ -71,7 +73,8 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	s.wantStored(map[string]string{
-		"holdfast.event.name": "o2", "holdfast.event.~tenant." + first + ".name": "o0", "holdfast.event.~tenant." + second + ".name": "o1",
+		"holdfast.event.name": "o2", "holdfast.event.~tenant." + first + ".name": "o0",
+		"holdfast.event.~tenant." + second + ".name": "o1",
 	})
 }
 

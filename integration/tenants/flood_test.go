@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// floodRate is the max-rate of the tenant that floods, openRate how many requests a second it sends in an open loop,
-	// closedWorkers how many of its workers send the next one when they have an answer.
+	// floodRate is the max-rate of the tenant that floods, openRate how many requests a second it sends in an open
+	// loop, closedWorkers how many of its workers send the next one when they have an answer.
 	floodRate, openRate, closedWorkers = 1000, 10_000, 256
 	// measuredWorkers lock and release, each a resource of its own, for roundTime.
 	measuredWorkers = 4
@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// BenchmarkFlood measures the pairs of acquire and release of one tenant while another is quiet, and while it floods the
-// service: in a closed loop, in an open one far above its rate, and with 20 messages a second of 1 MB of headers. The service,
-// the flood and the measurement are three processes. The rounds of the four take turns.
+// BenchmarkFlood measures the pairs of acquire and release of one tenant while another is quiet, and while it floods
+// the service: in a closed loop, in an open one far above its rate, and with 20 messages a second of 1 MB of headers.
+// The service, the flood and the measurement are three processes. The rounds of the four take turns.
 func BenchmarkFlood(b *testing.B) {
 	url := serveTenants(b, fmt.Sprintf("%s: { max-rate: %d }\n%s: {}\n", first, floodRate, second)).URL
 	all := map[string][]time.Duration{}
@@ -129,13 +129,15 @@ func serveTenants(tb testing.TB, tenants string) *stand.Member {
 	}
 	m := stand.NewAlone(tb)
 	m.URL = "nats://" + address
-	m.Args = []string{"serve", "--name", "n1", "--nats-config", config, "--user", "node", "--password", "n", "--tenants", file}
+	m.Args = []string{"serve", "--name", "n1", "--nats-config", config, "--user", "node", "--password", "n",
+		"--tenants", file}
 	m.Start()
 	m.WaitReady()
 	return m
 }
 
-// startFlood starts the process of a flood, unless it is to be quiet, and returns what ends it and tells what it has sent.
+// startFlood starts the process of a flood, unless it is to be quiet, and returns what ends it and tells what it has
+// sent.
 func startFlood(tb testing.TB, url, kind string) (stop func() string) {
 	tb.Helper()
 	if kind == "quiet" {

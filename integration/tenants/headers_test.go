@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// attacks is how many messages with large headers a test sends: more bytes than NATS lets wait for a connection, so a node
-// that falls behind is cut off.
+// attacks is how many messages with large headers a test sends: more bytes than NATS lets wait for a connection, so a
+// node that falls behind is cut off.
 const attacks = 200
 
 // largeHeaders are as many headers with different names as fit into a message of NATS.
@@ -56,16 +56,20 @@ func attack(url, user, password, subject, headers string, times int) error {
 	return in.Err()
 }
 
-// Messages with large headers do not keep a node from serving others: not those of a tenant, of a user of no tenant, or of
-// one who asks for statistics.
+// Messages with large headers do not keep a node from serving others: not those of a tenant, of a user of no tenant, or
+// of one who asks for statistics.
 func TestLargeHeaders(t *testing.T) {
 	t.Parallel()
 	log := &stand.Lines{}
-	s := start(t, node.TenantLimits{Rate: 10}, func(c *server.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	s := start(t, node.TenantLimits{Rate: 10}, func(
+		c *server.Config) {
+		c.Log = slog.New(slog.NewTextHandler(log, nil))
+	})
 	victim, operator := s.as(second), s.operator("")
 	headers := largeHeaders()
 	for _, from := range [][3]string{
-		{"of-" + first, "p", "holdfast.acquire.a"}, {"node", "n", "holdfast.acquire.a"}, {"node", "n", "holdfast.shard.0.batch"},
+		{"of-" + first, "p", "holdfast.acquire.a"}, {"node", "n", "holdfast.acquire.a"},
+		{"node", "n", "holdfast.shard.0.batch"},
 		{"node", "n", "holdfast.info"}, {"node", "n", "$SRV.PING"},
 	} {
 		sent := make(chan error)
@@ -86,14 +90,16 @@ func TestLargeHeaders(t *testing.T) {
 	for i := range 40 {
 		many[fmt.Sprint("name", i)] = []string{"v"}
 	}
-	m, err := operator.RequestMsg(&nats.Msg{Subject: "holdfast.acquire.a", Header: many, Data: []byte(`{"owner":"o","ttl_ms":60000}`)}, patience)
+	m, err := operator.RequestMsg(&nats.Msg{Subject: "holdfast.acquire.a", Header: many,
+		Data: []byte(`{"owner":"o","ttl_ms":60000}`)}, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := string(m.Data); !strings.Contains(text, "INVALID") || !strings.Contains(text, "headers: at most") {
 		t.Errorf("got %s, want INVALID", text)
 	}
-	if text := log.String(); strings.Contains(text, "disconnected") || strings.Contains(text, "low consumer") || strings.Contains(text, "low Consumer") {
+	if text := log.String(); strings.Contains(text, "disconnected") || strings.Contains(text, "low consumer") ||
+		strings.Contains(text, "low Consumer") {
 		t.Errorf("a connection of the node was cut off:\n%s", text)
 	}
 }

@@ -60,7 +60,8 @@ func TestJWTAccounts(t *testing.T) {
 	nodes, system := newSigner(t, nkeys.CreateAccount), newSigner(t, nkeys.CreateAccount)
 	a, b := newSigner(t, nkeys.CreateAccount), newSigner(t, nkeys.CreateAccount)
 	app := jwt.NewAccountClaims(nodes.public)
-	app.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+	app.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit,
+		Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
 	app.Exports.Add(
 		&jwt.Export{Subject: "holdfast.tenant.*.>", Type: jwt.Service, AccountTokenPosition: 3},
 		&jwt.Export{Subject: "holdfast.tenant.*.event.>", Type: jwt.Stream, AccountTokenPosition: 3},
@@ -74,8 +75,10 @@ func TestJWTAccounts(t *testing.T) {
 		for local, account := range map[string]string{"holdfast": of.account.public, "other": of.other.public} {
 			prefix := jwt.Subject("holdfast.tenant." + account)
 			claims.Imports.Add(
-				&jwt.Import{Account: nodes.public, Subject: prefix + ".>", LocalSubject: jwt.RenamingSubject(local + ".>"), Type: jwt.Service},
-				&jwt.Import{Account: nodes.public, Subject: prefix + ".event.>", LocalSubject: jwt.RenamingSubject(local + ".event.>"), Type: jwt.Stream},
+				&jwt.Import{Account: nodes.public, Subject: prefix + ".>",
+					LocalSubject: jwt.RenamingSubject(local + ".>"), Type: jwt.Service},
+				&jwt.Import{Account: nodes.public, Subject: prefix + ".event.>",
+					LocalSubject: jwt.RenamingSubject(local + ".event.>"), Type: jwt.Stream},
 			)
 		}
 		preload = append(preload, fmt.Sprintf("%s: %s", of.account.public, operator.encode(t, claims)))

@@ -34,7 +34,8 @@ func TestLimits(t *testing.T) {
 	if l := b.info().GetLimits(); l.GetMaxTtlMs() != messages.MaxTTLMillis {
 		t.Errorf("info of another has %v", l)
 	}
-	for _, body := range []string{`{"owner":"o","ttl_ms":999}`, `{"owner":"o","ttl_ms":70001}`, `{"owner":"o","ttl_ms":1000,"delay_ms":5001}`} {
+	for _, body := range []string{`{"owner":"o","ttl_ms":999}`, `{"owner":"o","ttl_ms":70001}`,
+		`{"owner":"o","ttl_ms":1000,"delay_ms":5001}`} {
 		a.want(messages.Status_INVALID, messages.OpAcquire, "ttl", body)
 		b.want(messages.Status_GRANTED, messages.OpAcquire, "ttl", body)
 		b.want(messages.Status_RELEASED, messages.OpRelease, "ttl", `{"owner":"o"}`)
@@ -42,10 +43,12 @@ func TestLimits(t *testing.T) {
 	// An ephemeral lease counts as any other.
 	a.acquire("h1", "o")
 	a.want(messages.Status_GRANTED, messages.OpAcquire, "h2", `{"owner":"o","ttl_ms":60000,"durability":"EPHEMERAL"}`)
-	overloaded(t, a, `{"owner":"o","ttl_ms":60000}`, "tenant: held: 2 leases are held on this node, the most that may (max-held of the tenants file); try later")
+	overloaded(t, a, `{"owner":"o","ttl_ms":60000}`,
+		"tenant: held: 2 leases are held on this node, the most that may (max-held of the tenants file); try later")
 	b.acquire("h1", "o")
 	b.acquire("h2", "o")
-	overloaded(t, b, `{"owner":"o","ttl_ms":60000}`, "held: 4 leases are held on this node, the most that may; try later")
+	overloaded(t, b, `{"owner":"o","ttl_ms":60000}`,
+		"held: 4 leases are held on this node, the most that may; try later")
 	a.want(messages.Status_RELEASED, messages.OpRelease, "h2", `{"owner":"o"}`)
 	a.acquire("h3", "o")
 	for i, c := range []*client{a, b, b} {
@@ -59,12 +62,14 @@ func TestLimits(t *testing.T) {
 	})
 	waiting := func(c *client, want string) {
 		t.Helper()
-		r := c.want(messages.Status_OVERLOADED, messages.OpAcquire, "h1", `{"owner":"w9","ttl_ms":60000,"wait_ms":60000}`)
+		r := c.want(messages.Status_OVERLOADED, messages.OpAcquire, "h1",
+			`{"owner":"w9","ttl_ms":60000,"wait_ms":60000}`)
 		if r.GetError() != want {
 			t.Errorf("the refusal is %q, want %q", r.GetError(), want)
 		}
 	}
-	waiting(a, "tenant: waiting: 1 requests wait on this node, the most that may (max-waiting of the tenants file); try later")
+	waiting(a,
+		"tenant: waiting: 1 requests wait on this node, the most that may (max-waiting of the tenants file); try later")
 	waiting(b, "waiting: 3 requests wait on this node, the most that may; try later")
 	want := []node.TenantFigures{{Name: first, Held: 2, Waiting: 1}, {Name: second, Held: 2, Waiting: 2}}
 	got := s.Node().Figures().Tenants
@@ -95,7 +100,8 @@ func TestRate(t *testing.T) {
 	stand.Eventually(t, "a request is refused", func() bool {
 		r := a.ask(messages.OpGet, "a", "")
 		return r.GetStatus() == messages.Status_OVERLOADED &&
-			strings.HasPrefix(r.GetError(), "rate: 1 requests a second is all that this node takes of the tenant (max-rate of the tenants file)")
+			strings.HasPrefix(r.GetError(),
+				"rate: 1 requests a second is all that this node takes of the tenant (max-rate of the tenants file)")
 	})
 	for range 10 {
 		b.want(messages.Status_FREE, messages.OpGet, "a", "")
@@ -110,7 +116,8 @@ func TestRestart(t *testing.T) {
 	a.acquire("x", "a")
 	a.acquire("y", "a")
 	b.acquire("x", "b")
-	b.want(messages.Status_GRANTED, messages.OpAcquire, "in", fmt.Sprintf(`{"owner":"b","ttl_ms":60000,"session":%q}`, session))
+	b.want(messages.Status_GRANTED, messages.OpAcquire, "in",
+		fmt.Sprintf(`{"owner":"b","ttl_ms":60000,"session":%q}`, session))
 	s.CrashNode()
 	if err := s.StartNode(t.Context()); err != nil {
 		t.Fatal(err)
@@ -144,7 +151,8 @@ func TestSetTenants(t *testing.T) {
 		}
 	}
 	set(map[string]node.TenantLimits{second: {Held: 1}, stranger: {}})
-	for _, subject := range []string{"holdfast.get.kept", "holdfast.info", "holdfast.list", "holdfast.shard.0.get.kept", "holdfast.shard.1.get.kept"} {
+	for _, subject := range []string{"holdfast.get.kept", "holdfast.info", "holdfast.list", "holdfast.shard.0.get.kept",
+		"holdfast.shard.1.get.kept"} {
 		stand.Eventually(t, "a tenant that is removed has no responder on "+subject, func() bool {
 			_, err := a.Request(subject, nil, patience)
 			return err == nats.ErrNoResponders //nolint:errorlint // it is returned as it is
@@ -152,7 +160,8 @@ func TestSetTenants(t *testing.T) {
 	}
 	b.want(messages.Status_OVERLOADED, messages.OpAcquire, "more", `{"owner":"o","ttl_ms":60000}`)
 	c.acquire("kept", "o")
-	for name, limits := range map[string]map[string]node.TenantLimits{"a name": {"a.b": {}}, "a number": many(node.MaxTenants + 1)} {
+	for name, limits := range map[string]map[string]node.TenantLimits{"a name": {"a.b": {}},
+		"a number": many(node.MaxTenants + 1)} {
 		if err := s.Node().SetTenants(limits); err == nil || !strings.HasPrefix(err.Error(), "tenant") {
 			t.Errorf("%s is not refused: %v", name, err)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// A tenant lists its own resources. An operator lists those of no tenant, of one, or of all, and is told whose they are; the
-// pages have each of them once.
+// A tenant lists its own resources. An operator lists those of no tenant, of one, or of all, and is told whose they
+// are; the pages have each of them once.
 func TestList(t *testing.T) {
 	t.Parallel()
 	s := start(t, node.TenantLimits{})
@@ -41,7 +41,8 @@ func TestList(t *testing.T) {
 	for _, test := range []struct {
 		client       *client
 		tenant, want string // as asked, and whose are shown
-	}{{none, "", ""}, {none, first, first}, {none, second, second}, {s.operator(second), "", ""}, {a, "", ""}, {b, "", ""}} {
+	}{{none, "", ""}, {none, first, first}, {none, second, second}, {s.operator(second), "", ""}, {a, "", ""},
+		{b, "", ""}} {
 		got, expected := test.client.pages(test.tenant), of(test.want)
 		if !slices.Equal(got, expected) {
 			t.Errorf("%s lists %q of %q, want %q", test.client.account, got, test.tenant, expected)
@@ -55,7 +56,8 @@ func TestList(t *testing.T) {
 	}
 	// Queues are those of the tenant's resource.
 	a.want(messages.Status_TIMEOUT, messages.OpAcquire, "name.1", `{"owner":"w","ttl_ms":60000,"wait_ms":1}`)
-	if err := a.PublishRequest("holdfast.acquire.name.1", "_INBOX.x", []byte(`{"owner":"w","ttl_ms":60000,"wait_ms":60000}`)); err != nil {
+	if err := a.PublishRequest("holdfast.acquire.name.1", "_INBOX.x",
+		[]byte(`{"owner":"w","ttl_ms":60000,"wait_ms":60000}`)); err != nil {
 		t.Fatal(err)
 	}
 	stand.Eventually(t, "a request waits", func() bool { return a.ask(messages.OpGet, "name.1", "").GetWaiting() == 1 })

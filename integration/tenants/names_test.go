@@ -20,7 +20,8 @@ import (
 
 const session = "0123456789abcdef"
 
-// A name is another resource in each tenant and in none, and so is a session. The answers do not show which tenant there is.
+// A name is another resource in each tenant and in none, and so is a session. The answers do not show which tenant
+// there is.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	s := start(t, node.TenantLimits{})
@@ -47,7 +48,8 @@ func TestNames(t *testing.T) {
 	// The end of a session ends the leases of the tenant's session only, in all shards.
 	for _, c := range []*client{none, a, b} {
 		for _, key := range []string{"s1", "s2", "s3"} {
-			r := c.want(messages.Status_GRANTED, messages.OpAcquire, key, fmt.Sprintf(`{"owner":"o","ttl_ms":60000,"session":%q}`, session))
+			r := c.want(messages.Status_GRANTED, messages.OpAcquire, key,
+				fmt.Sprintf(`{"owner":"o","ttl_ms":60000,"session":%q}`, session))
 			if want := messages.SessionLabel(messages.SessionHash(session)); r.GetLease().GetSession() != want {
 				t.Errorf("%s: the label is %s, want %s", c.account, r.GetLease().GetSession(), want)
 			}
@@ -64,14 +66,15 @@ func TestNames(t *testing.T) {
 	}
 	// A lease is taken into a session of its tenant.
 	a.acquire("lone", "o")
-	a.want(messages.Status_EXTENDED, messages.OpExtend, "lone", fmt.Sprintf(`{"owner":"o","token":"1","ttl_ms":60000,"session":%q}`, session))
+	a.want(messages.Status_EXTENDED, messages.OpExtend, "lone",
+		fmt.Sprintf(`{"owner":"o","token":"1","ttl_ms":60000,"session":%q}`, session))
 	a.want(messages.Status_EXTENDED, messages.OpKeep, session, `{"ttl_ms":60000}`)
 	b.want(messages.Status_RELEASED, messages.OpEnd, session, "")
 	a.want(messages.Status_HELD, messages.OpGet, "lone", "")
 }
 
-// A waiter is granted its lock. If one in the account of the nodes is gone, the grant is taken back for the next one, in its
-// own tenant. NATS does not report one that is gone behind an import.
+// A waiter is granted its lock. If one in the account of the nodes is gone, the grant is taken back for the next one,
+// in its own tenant. NATS does not report one that is gone behind an import.
 func TestWaiters(t *testing.T) {
 	t.Parallel()
 	s := start(t, node.TenantLimits{})
@@ -100,12 +103,14 @@ func (c *client) queue(key, owner string, n uint32) *nats.Subscription {
 	inbox := nats.NewInbox()
 	sub, err := c.SubscribeSync(inbox)
 	if err == nil {
-		err = c.PublishRequest(c.prefix.Operation(messages.OpAcquire, key), inbox, []byte(fmt.Sprintf(`{"owner":%q,"ttl_ms":60000,"wait_ms":60000}`, owner)))
+		err = c.PublishRequest(c.prefix.Operation(messages.OpAcquire, key), inbox,
+			[]byte(fmt.Sprintf(`{"owner":%q,"ttl_ms":60000,"wait_ms":60000}`, owner)))
 	}
 	if err != nil {
 		c.Fatal(err)
 	}
-	stand.Eventually(c, fmt.Sprintf("%d requests wait", n), func() bool { return c.ask(messages.OpGet, key, "").GetWaiting() == n })
+	stand.Eventually(c, fmt.Sprintf("%d requests wait", n),
+		func() bool { return c.ask(messages.OpGet, key, "").GetWaiting() == n })
 	return sub
 }
 
@@ -130,8 +135,10 @@ func TestErrorsHideTheTenant(t *testing.T) {
 	s := start(t, node.TenantLimits{}, func(c *server.Config) { c.Tuning.MaxWaiting = 1 })
 	a := s.as(first)
 	for op, body := range map[messages.Operation]string{
-		messages.OpAcquire: `{"owner":"","ttl_ms":60000}`, messages.OpRelease: `{}`, messages.OpExtend: `{"owner":"o","ttl_ms":1}`,
-		messages.OpGet: `{"x":1}`, messages.OpBreak: `{}`, messages.OpConfirm: `{}`, messages.OpKeep: `{}`, messages.OpEnd: `{"x":1}`,
+		messages.OpAcquire: `{"owner":"","ttl_ms":60000}`, messages.OpRelease: `{}`,
+		messages.OpExtend: `{"owner":"o","ttl_ms":1}`,
+		messages.OpGet:    `{"x":1}`, messages.OpBreak: `{}`, messages.OpConfirm: `{}`, messages.OpKeep: `{}`,
+		messages.OpEnd: `{"x":1}`,
 		messages.OpSet: `{"owner":""}`,
 	} {
 		key := "a"
@@ -150,7 +157,8 @@ func TestErrorsHideTheTenant(t *testing.T) {
 		`{"tenant":"*"}`, `{"tenant":"X"}`, `{"tenant":"x y"}`,
 		fmt.Sprintf(`{"after":"%s"}`, `\u001fX\u001fa`),
 	} {
-		if r := (&messages.Reply{}); messages.DecodeReply(messages.JSON, a.send(a.prefix.List(), body).Data, r) != nil || r.GetStatus() != messages.Status_INVALID {
+		if r := (&messages.Reply{}); messages.DecodeReply(messages.JSON, a.send(a.prefix.List(), body).Data,
+			r) != nil || r.GetStatus() != messages.Status_INVALID {
 			t.Errorf("list with %s is not refused: %v", body, r)
 		}
 	}
@@ -159,7 +167,8 @@ func TestErrorsHideTheTenant(t *testing.T) {
 	}
 	// A queue that is full names the resource.
 	a.acquire("full", "o")
-	if err := a.PublishRequest(a.prefix.Operation(messages.OpAcquire, "full"), nats.NewInbox(), []byte(`{"owner":"w","ttl_ms":60000,"wait_ms":60000}`)); err != nil {
+	if err := a.PublishRequest(a.prefix.Operation(messages.OpAcquire, "full"), nats.NewInbox(),
+		[]byte(`{"owner":"w","ttl_ms":60000,"wait_ms":60000}`)); err != nil {
 		t.Fatal(err)
 	}
 	stand.Eventually(t, "one request waits", func() bool { return a.ask(messages.OpGet, "full", "").GetWaiting() == 1 })
@@ -196,7 +205,8 @@ func TestAccountsAreApart(t *testing.T) {
 	if err != nil || !strings.Contains(string(answer.Data), "FREE") {
 		t.Errorf("with a forged header: got %v, %v, want FREE", answer, err)
 	}
-	if features := a.info().GetFeatures(); !slices.Contains(features, messages.FeatureTenants) || slices.Contains(features, messages.FeatureBatch) {
+	if features := a.info().GetFeatures(); !slices.Contains(features, messages.FeatureTenants) ||
+		slices.Contains(features, messages.FeatureBatch) {
 		t.Errorf("the features are %q", features)
 	}
 }
@@ -206,9 +216,10 @@ func TestImportOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	for name, forged := range map[string]string{
 		"service": `{ service: { account: NODES, subject: "holdfast.tenant.` + second + `.>" }, to: "other.>" }`,
-		"stream":  `{ stream: { account: NODES, subject: "holdfast.tenant.` + second + `.event.>" }, to: "other.event.>" }`,
-		"all":     `{ stream: { account: NODES, subject: "holdfast.tenant.*.event.>" } }`,
-		"plain":   `{ service: { account: NODES, subject: "holdfast.get.>" } }`,
+		"stream": `{ stream: { account: NODES, subject: "holdfast.tenant.` + second +
+			`.event.>" }, to: "other.event.>" }`,
+		"all":   `{ stream: { account: NODES, subject: "holdfast.tenant.*.event.>" } }`,
+		"plain": `{ service: { account: NODES, subject: "holdfast.get.>" } }`,
 	} {
 		config := strings.Replace(accounts(false), "imports: [", "imports: [ "+forged+"\n", 1)
 		n, err := embedded.Start(embedded.Config{
@@ -227,7 +238,8 @@ func TestIdentity(t *testing.T) {
 	for mode, want := range map[identity.Mode]string{identity.Account: first, identity.User: "of-" + first} {
 		s := start(t, node.TenantLimits{}, func(c *server.Config) {
 			c.Identity = mode
-			config := strings.Replace(accounts(mode == identity.User), "users: [", "users: [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 }\n", 1)
+			config := strings.Replace(accounts(mode == identity.User), "users: [",
+				"users: [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 }\n", 1)
 			c.Embedded = embedded.Config{ConfigFile: stand.NATSConfig(t, config)}
 		})
 		c := s.as(first)

@@ -55,8 +55,10 @@ func TestReload(t *testing.T) {
 	}
 	metrics := scrape(t, m)
 	for _, want := range []string{
-		fmt.Sprintf("holdfast_tenant_leases{tenant=%q} 2", first), fmt.Sprintf("holdfast_tenant_leases{tenant=%q} 1", second),
-		fmt.Sprintf("holdfast_tenant_waiters{tenant=%q} 0", first), fmt.Sprintf("holdfast_tenant_requests_total{tenant=%q} ", first),
+		fmt.Sprintf("holdfast_tenant_leases{tenant=%q} 2", first),
+		fmt.Sprintf("holdfast_tenant_leases{tenant=%q} 1", second),
+		fmt.Sprintf("holdfast_tenant_waiters{tenant=%q} 0", first),
+		fmt.Sprintf("holdfast_tenant_requests_total{tenant=%q} ", first),
 		fmt.Sprintf("holdfast_tenant_refused_total{tenant=%q} 0", second),
 	} {
 		if !strings.Contains(metrics, want) {

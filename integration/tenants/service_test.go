@@ -58,7 +58,8 @@ type service struct {
 func start(tb testing.TB, limits node.TenantLimits, change ...func(*server.Config)) *service {
 	tb.Helper()
 	cfg := server.Config{
-		Name: "n1", Alone: true, Shards: 2, Login: []nats.Option{nats.UserInfo("node", "n")}, Log: slog.New(slog.DiscardHandler),
+		Name: "n1", Alone: true, Shards: 2, Login: []nats.Option{nats.UserInfo("node", "n")},
+		Log:      slog.New(slog.DiscardHandler),
 		Embedded: embedded.Config{ConfigFile: stand.NATSConfig(tb, accounts(false))},
 		Tenants:  map[string]node.TenantLimits{first: limits, second: {}},
 	}

@@ -24,7 +24,8 @@ func TestReadersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	create := func() (jetstream.Consumer, error) {
-		return js.CreateConsumer(t.Context(), "KV_HOLDFAST_0", jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Hour})
+		return js.CreateConsumer(t.Context(), "KV_HOLDFAST_0",
+			jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Hour})
 	}
 	var first jetstream.Consumer
 	for range 2 {

@@ -112,7 +112,8 @@ func TestServerKilledUnderWatches(t *testing.T) {
 	c := &crowd{ctx: ctx, t: t, url: s.URL}
 	defer c.work.Wait()
 	defer cancel()
-	all, hot, escaped, resumed := c.watch(">"), c.watch("hot.*"), c.watch("n=C3=A4me=203=3A=2A"), record(t, "resumed", ">")
+	all, hot, escaped, resumed := c.watch(">"), c.watch("hot.*"), c.watch("n=C3=A4me=203=3A=2A"),
+		record(t, "resumed", ">")
 	ends := c.watch(">", holdfast.EventReleased, holdfast.EventExpired, holdfast.EventBroken)
 	teardowns, within := c.resume(resumed)
 	var holders table
@@ -134,5 +135,6 @@ func TestServerKilledUnderWatches(t *testing.T) {
 	if within() == 0 {
 		t.Error("no position to go on from was within a commit")
 	}
-	t.Logf("%d events through %d kills, %d positions to go on from, %d of them within a commit", all.Count(), *kills, teardowns(), within())
+	t.Logf("%d events through %d kills, %d positions to go on from, %d of them within a commit", all.Count(), *kills,
+		teardowns(), within())
 }

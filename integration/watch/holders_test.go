@@ -82,7 +82,8 @@ func (b *table) empty() bool {
 }
 
 // told runs a watch until its context ends, which is the only error that it may end with.
-func told(ctx context.Context, c *holdfast.Client, pattern string, take func(holdfast.Event) error, opts ...holdfast.WatchOption) error {
+func told(ctx context.Context, c *holdfast.Client, pattern string, take func(holdfast.Event) error,
+	opts ...holdfast.WatchOption) error {
 	for e, err := range c.Watch(ctx, pattern, opts...) {
 		if err == nil {
 			err = take(e)

@@ -32,7 +32,8 @@ func watcher(name string, missing int) string {
 			publish = append(publish, fmt.Sprintf("%q", right))
 		}
 	}
-	return fmt.Sprintf(`{ user: %s, password: pass, permissions: { publish: [%s, "holdfast.get.>"], subscribe: ["_INBOX.>", "holdfast.event.>"] } }`,
+	return fmt.Sprintf(
+		`{ user: %s, password: pass, permissions: { publish: [%s, "holdfast.get.>"], subscribe: ["_INBOX.>", "holdfast.event.>"] } }`,
 		name, strings.Join(publish, ", "))
 }
 
@@ -105,7 +106,8 @@ func TestWatchWithoutConsumers(t *testing.T) {
 	s := startServerFor(t, `{ user: node, password: pass }`+"\n"+reader)
 	owner := client(t, login(s, "node"))
 	c := client(t, login(s, "reader"))
-	for name, option := range map[string]holdfast.WatchOption{"present": holdfast.Present(), "since": holdfast.Since(time.Time{})} {
+	for name, option := range map[string]holdfast.WatchOption{"present": holdfast.Present(),
+		"since": holdfast.Since(time.Time{})} {
 		t.Run(name, func(t *testing.T) {
 			acquire := func(i int) {
 				t.Helper()

@@ -24,7 +24,9 @@ func startServerFor(t *testing.T, users string) *stand.Member {
 	t.Helper()
 	s := stand.NewAlone(t)
 	file := filepath.Join(s.Data, "nats.conf")
-	text := fmt.Sprintf("listen: %q\nserver_name: one\njetstream { store_dir: %q, sync_interval: always }\nauthorization { users: [\n%s\n] }\n",
+	text := fmt.Sprintf(
+		"listen: %q\nserver_name: one\njetstream { store_dir: %q, sync_interval: always }\nauthorization { users: "+
+			"[\n%s\n] }\n",
 		strings.TrimPrefix(s.URL, "nats://"), filepath.Join(s.Data, "store"), users)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

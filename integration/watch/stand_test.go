@@ -107,7 +107,8 @@ func TestStalledWatchIsToldOfTheGap(t *testing.T) {
 	var tokens []holdfast.Token
 	var last holdfast.Token
 	var gap *holdfast.CompactedError
-	for e, err := range c.Watch(t.Context(), "orders.42", holdfast.Bookmarks(time.Hour), holdfast.Kinds(holdfast.EventAcquired)) {
+	for e, err := range c.Watch(t.Context(), "orders.42", holdfast.Bookmarks(time.Hour),
+		holdfast.Kinds(holdfast.EventAcquired)) {
 		if errors.As(err, &gap) {
 			break
 		}
@@ -171,7 +172,8 @@ func turns(t *testing.T, c *holdfast.Client, n int, opts ...holdfast.AcquireOpti
 func tokensFrom(t *testing.T, c *holdfast.Client, p holdfast.Position, last holdfast.Token) (tokens []holdfast.Token) {
 	t.Helper()
 	for len(tokens) == 0 || tokens[len(tokens)-1] != last {
-		for e, err := range c.Watch(t.Context(), "orders.42", holdfast.From(p), holdfast.Kinds(holdfast.EventAcquired)) {
+		for e, err := range c.Watch(t.Context(), "orders.42", holdfast.From(p),
+			holdfast.Kinds(holdfast.EventAcquired)) {
 			if gap := (*holdfast.CompactedError)(nil); errors.As(err, &gap) {
 				tokens, p = nil, gap.Oldest
 				break

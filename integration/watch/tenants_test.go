@@ -30,9 +30,10 @@ func take(t *testing.T, c *holdfast.Client, resource string) *holdfast.Lock {
 	return l
 }
 
-// toldOf returns what a watch tells up to the present end of the journals, each as its kind, tenant and resource, sorted, and
-// the position behind it.
-func toldOf(t *testing.T, c *holdfast.Client, pattern string, opts ...holdfast.WatchOption) (told []string, at holdfast.Position) {
+// toldOf returns what a watch tells up to the present end of the journals, each as its kind, tenant and resource,
+// sorted, and the position behind it.
+func toldOf(t *testing.T, c *holdfast.Client, pattern string, opts ...holdfast.WatchOption) (told []string,
+	at holdfast.Position) {
 	t.Helper()
 	for e, err := range c.Watch(t.Context(), pattern, append(opts, holdfast.UntilNow())...) {
 		if err != nil {
@@ -53,8 +54,8 @@ func wantTold(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// A watch tells of the resources of no tenant, unless an option of it or of the client says otherwise; its position is one
-// of all tenants.
+// A watch tells of the resources of no tenant, unless an option of it or of the client says otherwise; its position is
+// one of all tenants.
 func TestWatchOfTenants(t *testing.T) {
 	t.Parallel()
 	s, own, a, b := startTenants(t)

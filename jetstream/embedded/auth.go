@@ -20,8 +20,9 @@ var authKeys = []string{
 // flagOf has the flags for what an AuthFile may not contain.
 var flagOf = map[string]string{
 	"listen": "--listen", "port": "--listen", "host": "--listen", "net": "--listen",
-	"tls": "--tls-cert, --tls-key, --tls-ca and --tls-verify", "cluster": "--cluster-listen and --routes", "server_name": "--name",
-	"jetstream": "--data", "store_dir": "--data", "storedir": "--data",
+	"tls": "--tls-cert, --tls-key, --tls-ca and --tls-verify", "cluster": "--cluster-listen and --routes",
+	"server_name": "--name",
+	"jetstream":   "--data", "store_dir": "--data", "storedir": "--data",
 	"max_connections": "--max-connections", "max_conn": "--max-connections",
 	"max_subscriptions": "--max-subscriptions", "max_subs": "--max-subscriptions",
 }
@@ -38,9 +39,12 @@ func readAuth(path string) (*server.Options, error) {
 			continue
 		}
 		if flag, ok := flagOf[strings.ToLower(key)]; ok {
-			return nil, fmt.Errorf("%w: %s has %s; a file with logins has none, give %s instead", ErrConfig, path, key, flag)
+			return nil, fmt.Errorf("%w: %s has %s; a file with logins has none, give %s instead", ErrConfig, path, key,
+				flag)
 		}
-		return nil, fmt.Errorf("%w: %s has %s, which is no login; a file with all settings of NATS is for --nats-config", ErrConfig, path, key)
+		return nil,
+			fmt.Errorf("%w: %s has %s, which is no login; a file with all settings of NATS is for --nats-config",
+				ErrConfig, path, key)
 	}
 	opts := &server.Options{}
 	if err := opts.ProcessConfigFile(path); err != nil {

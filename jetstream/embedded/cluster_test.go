@@ -16,7 +16,8 @@ import (
 
 func TestMemberOfItsOwn(t *testing.T) {
 	t.Parallel()
-	alone := jstest.MustStart(t, func(c *embedded.Config) { c.DataDir = filepath.Join(c.DataDir, `a [b]*?\c`) }) // no pattern
+	// no pattern
+	alone := jstest.MustStart(t, func(c *embedded.Config) { c.DataDir = filepath.Join(c.DataDir, `a [b]*?\c`) })
 	jstest.MustAwaitQuorum(t, alone)
 	alone.Resign(t.Context())
 	nc := jstest.MustConnect(t, alone)
@@ -34,7 +35,8 @@ func TestMemberOfItsOwn(t *testing.T) {
 		Name: "test", Listen: "127.0.0.1:-1", DataDir: alone.DataDir(), Log: jstest.Quiet(),
 		ClusterListen: "127.0.0.1:-1", Routes: porttest.Free(t, 1),
 	})
-	jstest.WantError(t, err, embedded.ErrDataDir, alone.DataDir(), "was alone", "another directory", "holdfast backup and holdfast restore")
+	jstest.WantError(t, err, embedded.ErrDataDir, alone.DataDir(), "was alone", "another directory",
+		"holdfast backup and holdfast restore")
 }
 
 // A member without a quorum logs that, and starts as soon as there is one.
@@ -77,17 +79,24 @@ func TestMemberMistakes(t *testing.T) {
 		kind   error
 		words  string
 	}{
-		"NoListen":     {func(c *embedded.Config) { c.ClusterListen = "" }, embedded.ErrConfig, "--cluster-listen"},
-		"NoRoutes":     {func(c *embedded.Config) { c.Routes = nil }, embedded.ErrConfig, "--routes"},
-		"NoName":       {func(c *embedded.Config) { c.Name = "" }, embedded.ErrConfig, "--name"},
-		"Remote":       {func(c *embedded.Config) { c.ClusterListen = "0.0.0.0:6222" }, embedded.ErrListen, "--allow-remote"},
-		"NoPort":       {func(c *embedded.Config) { c.ClusterListen = "127.0.0.1" }, embedded.ErrListen, "host:port"},
-		"RouteNoPort":  {func(c *embedded.Config) { c.Routes = []string{"127.0.0.1"} }, embedded.ErrConfig, "HOST:PORT"},
-		"RouteAnyPort": {func(c *embedded.Config) { c.Routes = []string{"127.0.0.1:0"} }, embedded.ErrConfig, "HOST:PORT"},
-		"RouteEmpty":   {func(c *embedded.Config) { c.Routes = []string{"127.0.0.1:6222", ""} }, embedded.ErrConfig, "HOST:PORT"},
-		"RouteNowhere": {func(c *embedded.Config) { c.Routes = []string{"0.0.0.0:6222"} }, embedded.ErrConfig, "leads nowhere"},
-		"RouteLogin":   {func(c *embedded.Config) { c.Routes = []string{"nats://me:secret@127.0.0.1:6222"} }, embedded.ErrConfig, "login"},
-		"File":         {func(c *embedded.Config) { c.Listen, c.DataDir, c.ConfigFile = "", "", "nats.conf" }, embedded.ErrConfig, "cluster.routes"},
+		"NoListen": {func(c *embedded.Config) { c.ClusterListen = "" }, embedded.ErrConfig, "--cluster-listen"},
+		"NoRoutes": {func(c *embedded.Config) { c.Routes = nil }, embedded.ErrConfig, "--routes"},
+		"NoName":   {func(c *embedded.Config) { c.Name = "" }, embedded.ErrConfig, "--name"},
+		"Remote": {func(c *embedded.Config) { c.ClusterListen = "0.0.0.0:6222" }, embedded.ErrListen,
+			"--allow-remote"},
+		"NoPort": {func(c *embedded.Config) { c.ClusterListen = "127.0.0.1" }, embedded.ErrListen, "host:port"},
+		"RouteNoPort": {func(c *embedded.Config) { c.Routes = []string{"127.0.0.1"} }, embedded.ErrConfig,
+			"HOST:PORT"},
+		"RouteAnyPort": {func(c *embedded.Config) { c.Routes = []string{"127.0.0.1:0"} }, embedded.ErrConfig,
+			"HOST:PORT"},
+		"RouteEmpty": {func(c *embedded.Config) { c.Routes = []string{"127.0.0.1:6222", ""} }, embedded.ErrConfig,
+			"HOST:PORT"},
+		"RouteNowhere": {func(c *embedded.Config) { c.Routes = []string{"0.0.0.0:6222"} }, embedded.ErrConfig,
+			"leads nowhere"},
+		"RouteLogin": {func(c *embedded.Config) { c.Routes = []string{"nats://me:secret@127.0.0.1:6222"} },
+			embedded.ErrConfig, "login"},
+		"File": {func(c *embedded.Config) { c.Listen, c.DataDir, c.ConfigFile = "", "", "nats.conf" },
+			embedded.ErrConfig, "cluster.routes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,8 +25,8 @@ const defaultCluster = "holdfast"
 const routeWriteTimeout = 2 * time.Second
 
 // Config configures the embedded NATS server: with DataDir and Listen, as a member of a cluster
-// with ClusterListen and Routes as well, with TLS and AuthFile for certificates and logins, or with the full grammar of NATS
-// in ConfigFile.
+// with ClusterListen and Routes as well, with TLS and AuthFile for certificates and logins, or with the full grammar of
+// NATS in ConfigFile.
 type Config struct {
 	// Name of the server. It must stay the same, and be unique within a cluster. A ConfigFile's
 	// server_name goes first.
@@ -51,8 +51,8 @@ type Config struct {
 	AuthFile string
 	// Login is how the connections of this process log in. A reload is refused if it would lock them out.
 	Login []nats.Option
-	// Stream is a stream that belongs to the account of Login. The server refuses to start, and to reload, if it would leave
-	// it in another account. Empty: no check.
+	// Stream is a stream that belongs to the account of Login. The server refuses to start, and to reload, if it would
+	// leave it in another account. Empty: no check.
 	Stream string
 	// AllowRemote permits a Listen and a ClusterListen that other hosts can reach without authentication.
 	AllowRemote bool
@@ -60,11 +60,11 @@ type Config struct {
 	DataDir string
 	// ConfigFile of NATS. Its store_dir is the data directory.
 	ConfigFile string
-	// VerifiedUsers requires that clients cannot claim to be another user: a client may send an nkey beside its password, and
-	// a server that knows no nkey passes it on as the name of the user.
+	// VerifiedUsers requires that clients cannot claim to be another user: a client may send an nkey beside its
+	// password, and a server that knows no nkey passes it on as the name of the user.
 	VerifiedUsers bool
-	// MaxConnections bounds the connections of clients, MaxSubscriptions the subscriptions of each; 0: the default of NATS,
-	// which has no bound on subscriptions. Not with ConfigFile.
+	// MaxConnections bounds the connections of clients, MaxSubscriptions the subscriptions of each; 0: the default of
+	// NATS, which has no bound on subscriptions. Not with ConfigFile.
 	MaxConnections, MaxSubscriptions int
 	// UnsafeSync acknowledges writes that a power cut may still lose.
 	UnsafeSync bool
@@ -83,8 +83,10 @@ func (c Config) options() (*server.Options, error) {
 		return nil, err
 	}
 	if c.VerifiedUsers && len(opts.Nkeys) == 0 && len(opts.TrustedOperators) == 0 && len(opts.TrustedKeys) == 0 {
-		return nil, fmt.Errorf("%w: %s has no user with an nkey, so a client with a password could claim to be another user; "+
-			"give at least one user an nkey, best that of the nodes", ErrConfig, cmp.Or(c.AuthFile, c.ConfigFile, "a server without logins"))
+		return nil,
+			fmt.Errorf("%w: %s has no user with an nkey, so a client with a password could claim to be another user; "+
+				"give at least one user an nkey, best that of the nodes", ErrConfig,
+				cmp.Or(c.AuthFile, c.ConfigFile, "a server without logins"))
 	}
 	opts.ServerName = cmp.Or(opts.ServerName, c.Name)
 	opts.NoSigs = true // The process has its own way to stop.
@@ -151,9 +153,13 @@ func (c Config) joinCluster(opts *server.Options) error {
 	case c.ClusterListen == "" && len(c.Routes) == 0:
 		return nil
 	case c.ClusterListen == "":
-		return fmt.Errorf("%w: routes lead to other members of a cluster, which cannot reach this one; give --cluster-listen", ErrConfig)
+		return fmt.Errorf(
+			"%w: routes lead to other members of a cluster, which cannot reach this one; give --cluster-listen",
+			ErrConfig)
 	case len(c.Routes) == 0:
-		return fmt.Errorf("%w: a member of a cluster has to know the others; give --routes, the --cluster-listen of every member", ErrConfig)
+		return fmt.Errorf(
+			"%w: a member of a cluster has to know the others; give --routes, the --cluster-listen of every member",
+			ErrConfig)
 	case c.Name == "":
 		return fmt.Errorf("%w: a member of a cluster needs a name that stays the same; give --name", ErrConfig)
 	}
@@ -174,11 +180,13 @@ func (c Config) joinCluster(opts *server.Options) error {
 		}
 	}
 	opts.Cluster = server.ClusterOpts{
-		Name:         cmp.Or(c.ClusterName, defaultCluster),
-		Host:         host,
-		Port:         port,
-		NoAdvertise:  c.TLS.given() || !isAdvertisable(opts.Host, host), // certificates name hosts, and NATS advertises addresses
-		PingInterval: natsconn.PingInterval,                             // a partition is detected as soon as by clients
+		Name: cmp.Or(c.ClusterName, defaultCluster),
+		Host: host,
+		Port: port,
+		// certificates name hosts, and NATS advertises addresses
+		NoAdvertise: c.TLS.given() || !isAdvertisable(opts.Host, host),
+		// a partition is detected as soon as by clients
+		PingInterval: natsconn.PingInterval,
 		MaxPingsOut:  natsconn.PingsMissed,
 		// Do not wait for a member that is paused.
 		WriteDeadline: routeWriteTimeout,
@@ -216,7 +224,8 @@ func (c Config) fromFile() (*server.Options, error) {
 	}
 	if c.ClusterListen != "" || len(c.Routes) != 0 {
 		return nil, fmt.Errorf("%w: a NATS configuration file decides about its cluster; "+
-			"set cluster.listen and cluster.routes in %s and leave out --cluster-listen and --routes", ErrConfig, c.ConfigFile)
+			"set cluster.listen and cluster.routes in %s and leave out --cluster-listen and --routes", ErrConfig,
+			c.ConfigFile)
 	}
 	opts, err := server.ProcessConfigFile(c.ConfigFile)
 	if err != nil {
@@ -224,11 +233,14 @@ func (c Config) fromFile() (*server.Options, error) {
 	}
 	switch {
 	case !opts.JetStream:
-		err = c.missing("JetStream is off; Holdfast keeps its locks there", "jetstream {\n  store_dir: \"/var/lib/holdfast\"\n  sync_interval: always\n}")
+		err = c.missing("JetStream is off; Holdfast keeps its locks there",
+			"jetstream {\n  store_dir: \"/var/lib/holdfast\"\n  sync_interval: always\n}")
 	case opts.StoreDir == "":
-		err = c.missing("JetStream has no store_dir and would use a temporary folder", "jetstream {\n  store_dir: \"/var/lib/holdfast\"\n}")
+		err = c.missing("JetStream has no store_dir and would use a temporary folder",
+			"jetstream {\n  store_dir: \"/var/lib/holdfast\"\n}")
 	case !opts.SyncAlways && !c.UnsafeSync:
-		err = c.missing("JetStream does not sync every write, so that a power cut loses locks that were granted", "jetstream {\n  sync_interval: always\n}")
+		err = c.missing("JetStream does not sync every write, so that a power cut loses locks that were granted",
+			"jetstream {\n  sync_interval: always\n}")
 	}
 	return opts, err
 }

@@ -26,7 +26,8 @@ func lockDataDir(dir string) (*flock.Flock, error) {
 		return nil, dataDirError(dir, err)
 	}
 	if !taken {
-		return nil, fmt.Errorf("%w: %s is in use by another process, which holds %s; stop that one, or choose another directory",
+		return nil, fmt.Errorf(
+			"%w: %s is in use by another process, which holds %s; stop that one, or choose another directory",
 			ErrDataDir, dir, lockFile)
 	}
 	return lock, nil
@@ -37,7 +38,8 @@ func dataDirError(dir string, err error) error {
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("%w: %s is not a directory; choose another, or move the file away: %w", ErrDataDir, dir, err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w: %s is not writable; let this user write there, or choose another: %w", ErrDataDir, dir, err)
+		return fmt.Errorf("%w: %s is not writable; let this user write there, or choose another: %w", ErrDataDir, dir,
+			err)
 	default:
 		return fmt.Errorf("%w: %s: %w", ErrDataDir, dir, err)
 	}

@@ -24,11 +24,15 @@ func checkHistory(opts *server.Options) error {
 	switch {
 	case joins && !member && streams:
 		return fmt.Errorf("%w: %s holds the locks of a server that was alone, and a cluster would delete them; "+
-			"start it without --cluster-listen as before, or move the locks into a cluster with another directory, by holdfast backup and holdfast restore, "+
-			"which docs/cli.md shows; without them the cluster would count all tokens from 1 again, and guards would refuse its holders", ErrDataDir, opts.StoreDir)
+			"start it without --cluster-listen as before, or move the locks into a cluster with another directory, "+
+			"by holdfast backup and holdfast restore, "+
+			"which docs/cli.md shows; without them the cluster would count all tokens from 1 again, and guards would "+
+			"refuse its holders", ErrDataDir, opts.StoreDir)
 	case !joins && member:
-		return fmt.Errorf("%w: %s belongs to a member of a cluster, and alone it would grant locks that the others have granted; "+
-			"start it with --cluster-listen and --routes as before, or with another directory", ErrDataDir, opts.StoreDir)
+		return fmt.Errorf(
+			"%w: %s belongs to a member of a cluster, and alone it would grant locks that the others have granted; "+
+				"start it with --cluster-listen and --routes as before, or with another directory", ErrDataDir,
+			opts.StoreDir)
 	}
 	return nil
 }
@@ -56,8 +60,10 @@ func (c Config) checkAccount(dir string) error {
 	}
 	other, err := holdsAny(store, anyEntry, "streams", c.Stream)
 	if err == nil && other {
-		err = fmt.Errorf("%w: %s holds the locks of another account than %s, that of this node's login; log in to the account as before, "+
-			"or move the locks by holdfast backup and holdfast restore", ErrDataDir, dir, account)
+		err = fmt.Errorf(
+			"%w: %s holds the locks of another account than %s, that of this node's login; "+
+				"log in to the account as before, "+
+				"or move the locks by holdfast backup and holdfast restore", ErrDataDir, dir, account)
 	}
 	return err
 }

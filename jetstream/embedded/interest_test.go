@@ -84,14 +84,16 @@ func TestInterest(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "auth.conf")
 		mustLogins(t, file, "")
 		s, err := embedded.Start(embedded.Config{
-			Name: "n", Listen: "127.0.0.1:0", DataDir: t.TempDir(), AuthFile: file, Login: []nats.Option{jstest.User("node")}, Log: jstest.Quiet(),
+			Name: "n", Listen: "127.0.0.1:0", DataDir: t.TempDir(), AuthFile: file,
+			Login: []nats.Option{jstest.User("node")}, Log: jstest.Quiet(),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Shutdown)
 		interest := mustInterest(t, s, jstest.User("node"))
-		wantInterest(t, interest, jstest.MustConnect(t, s, jstest.User("node")), "holdfast.event.orders.>", "holdfast.event.orders.42")
+		wantInterest(t, interest, jstest.MustConnect(t, s, jstest.User("node")), "holdfast.event.orders.>",
+			"holdfast.event.orders.42")
 		mustLogins(t, file, "mappings: { holdfast.event.orders.*: locks.$1 }")
 		if err := s.Reload(); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@ func ownListen(listen, open string) (string, int, error) {
 	host, port, err := splitListen(listen)
 	if err == nil && open != "" && !isLoopback(host) {
 		err = fmt.Errorf("%w: %s is open to other hosts without authentication: %s; listen on 127.0.0.1, "+
-			"or require a login with --auth or certificates with --tls-cert, --tls-key, --tls-ca and --tls-verify, or with --nats-config, or accept it with --allow-remote",
+			"or require a login with --auth or certificates with --tls-cert, --tls-key, --tls-ca and --tls-verify, "+
+			"or with --nats-config, or accept it with --allow-remote",
 			ErrListen, listen, open)
 	}
 	return host, port, err

@@ -17,16 +17,18 @@ import (
 // they report every client and every step.
 const LevelDebug = slog.LevelDebug - 4
 
-// Lines to which the process reacts are matched from their beginning on: a line may have text that a client has sent, and
-// that text may say anything.
+// Lines to which the process reacts are matched from their beginning on: a line may have text that a client has sent,
+// and that text may say anything.
 var (
 	// duplicateName matches the line about a member with the same name. There is no other sign.
 	duplicateName = regexp.MustCompile(`^\S+ - [rg]id:\d.* - Remote server has a duplicate name: `)
 	// storeFault matches the line about a store or a Raft group that the server ends because it could not write.
-	storeFault = regexp.MustCompile(`^(?:Filestore \[[^\]]*\]|RAFT \[[^\]]*\]|JetStream cluster meta group|JetStream (?:stream|consumer) '[^']*') [Cc]ritical write error: `)
+	storeFault = regexp.MustCompile(
+		`^(?:Filestore \[[^\]]*\]|RAFT \[[^\]]*\]|JetStream cluster meta group|JetStream (?:stream|consumer) '[^']*') [Cc]ritical write error: `)
 	// ofRoute matches the beginning of a line about a connection of a member.
 	ofRoute = regexp.MustCompile(`^\S+ - rid:\d`)
-	// ofClient matches the beginning of a line about what a client or a leaf node has sent: there may be any number of them.
+	// ofClient matches the beginning of a line about what a client or a leaf node has sent: there may be any number of
+	// them.
 	ofClient = regexp.MustCompile(`^(?:\S+ - [cwml]id(?:_ws)?:\d|Malformed JetStream API Request)`)
 )
 
@@ -40,7 +42,8 @@ const (
 // clientLines is how many lines about clients are logged in a second, after the first clientBurst.
 const clientLines, clientBurst = 10, 100
 
-// routeHandshake is part of the line about a route without the right certificate. Servers try again many times a second.
+// routeHandshake is part of the line about a route without the right certificate. Servers try again many times a
+// second.
 const routeHandshake = "TLS route handshake error"
 
 // expected are parts of lines that are normal while members of a cluster start, stop or are killed. The server
@@ -122,7 +125,10 @@ func (l *serverLogger) logProblem(level slog.Level, line string) {
 	if ofRoute.MatchString(line) && strings.Contains(line, otherCluster) {
 		level = LevelDebug
 		l.otherCluster.Do(func() {
-			l.log.Error("a server of another cluster is at one of the --routes, or has this server among its own: all members of a cluster have the same --prefix, and --routes must list no other servers", "said", line)
+			l.log.Error(
+				"a server of another cluster is at one of the --routes, or has this server among its own: all "+
+					"members of a cluster have the same --prefix, and --routes must list no other servers", "said",
+				line)
 		})
 	}
 	if strings.Contains(line, routeHandshake) {

@@ -14,7 +14,8 @@ func TestOtherClusterIsToldOnce(t *testing.T) {
 	var said bytes.Buffer
 	l := newServerLogger(slog.New(slog.NewTextHandler(&said, nil)))
 	for range 10 {
-		l.Errorf("%s - rid:%d - Rejecting connection, cluster name %q does not match %q", "127.0.0.1:5", 7, "other", "holdfast")
+		l.Errorf("%s - rid:%d - Rejecting connection, cluster name %q does not match %q", "127.0.0.1:5", 7, "other",
+			"holdfast")
 		l.Errorf("%s - rid:%d - cluster name from remote server conflicts", "127.0.0.1:5", 7)
 	}
 	if n := strings.Count(said.String(), "\n"); n != 1 || !strings.Contains(said.String(), "same --prefix") {
@@ -55,26 +56,31 @@ func TestLinesOfClientsMeanNothing(t *testing.T) {
 	l := newServerLogger(slog.New(slog.NewTextHandler(&said, nil)))
 	texts := []string{"critical write error", "Remote server has a duplicate name", "cluster name"}
 	for _, text := range texts {
-		for _, connection := range []string{"127.0.0.1:5 - cid:7", "[::1]:5 - cid:7", "pipe - cid:7", "127.0.0.1:5 - wid:7", "127.0.0.1:5 - mid_ws:7", "127.0.0.1:5 - lid:7", "127.0.0.1:5 - lid_ws:7"} {
+		for _, connection := range []string{"127.0.0.1:5 - cid:7", "[::1]:5 - cid:7", "pipe - cid:7",
+			"127.0.0.1:5 - wid:7", "127.0.0.1:5 - mid_ws:7", "127.0.0.1:5 - lid:7", "127.0.0.1:5 - lid_ws:7"} {
 			l.Errorf("%s - %q - Client parser ERROR, state=10, i=1: proto='%q'", connection, "v1:go:"+text, text)
 			l.Warnf("%s - authentication error - User %q", connection, text)
 		}
 		l.Warnf("Malformed JetStream API Request: %q", text+": x")
-		l.Warnf("Malformed JetStream API Request: [%s] %q", "$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0", "Filestore [a] "+text+": x")
+		l.Warnf("Malformed JetStream API Request: [%s] %q", "$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0",
+			"Filestore [a] "+text+": x")
 		l.Warnf("Internal subscription on %q took too long: %v", text, "3s")
 	}
 	if len(l.writeErrors)+len(l.duplicate) > 0 || strings.Contains(said.String(), "same --prefix") {
 		t.Errorf("the text of a client is taken for the server's: %s", &said)
 	}
 	for _, line := range []string{
-		"JetStream stream '$G > KV_HOLDFAST_0' critical write error: no space left on device", "JetStream consumer '$G > a > b' critical write error: x",
-		"JetStream cluster meta group critical write error: x", "RAFT [cnrtt3eg - S-R3F-x] Critical write error: x", "Filestore [KV_HOLDFAST_0] Critical write error: x",
+		"JetStream stream '$G > KV_HOLDFAST_0' critical write error: no space left on device",
+		"JetStream consumer '$G > a > b' critical write error: x",
+		"JetStream cluster meta group critical write error: x", "RAFT [cnrtt3eg - S-R3F-x] Critical write error: x",
+		"Filestore [KV_HOLDFAST_0] Critical write error: x",
 	} {
 		if l.Errorf("%s", line); len(l.writeErrors) != 1 || <-l.writeErrors != line {
 			t.Errorf("the server's own line is not kept: %s", line)
 		}
 	}
-	for _, line := range []string{`127.0.0.1:5 - rid:7 - Remote server has a duplicate name: "n1"`, `127.0.0.1:5 - rid:7 - "v2.15" - Remote server has a duplicate name: "n1"`} {
+	for _, line := range []string{`127.0.0.1:5 - rid:7 - Remote server has a duplicate name: "n1"`,
+		`127.0.0.1:5 - rid:7 - "v2.15" - Remote server has a duplicate name: "n1"`} {
 		if l.Errorf("%s", line); len(l.duplicate) != 1 || <-l.duplicate != line {
 			t.Errorf("the server's own line is not kept: %s", line)
 		}

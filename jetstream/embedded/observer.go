@@ -27,9 +27,10 @@ type Observer struct {
 }
 
 // Observe joins a cluster by the routes to its members, and returns when it has reached one of them. cluster
-// is the cluster's name, empty for the default of [Config]. files are those of a member, for a cluster whose members verify
-// one another. It returns an [ErrConnect] if no member has let it in when ctx ends.
-func Observe(ctx context.Context, cluster string, routes []string, files TLSFiles, log *slog.Logger) (*Observer, error) {
+// is the cluster's name, empty for the default of [Config]. files are those of a member, for a cluster whose members
+// verify one another. It returns an [ErrConnect] if no member has let it in when ctx ends.
+func Observe(ctx context.Context, cluster string, routes []string, files TLSFiles, log *slog.Logger) (*Observer,
+	error) {
 	urls, err := parseRoutes(routes)
 	if err != nil {
 		return nil, err

@@ -33,8 +33,11 @@ func ownRoute(ctx context.Context, routes []*url.URL, host string, port int, res
 			return own, nil
 		}
 		if backoff.Wait(ctx) != nil {
-			return -1, fmt.Errorf("%w, so it is unknown which of %v leads to this member; make the names resolvable, or give addresses: %w",
-				ErrRoutes, addressesOf(routes), err)
+			return -1,
+				fmt.Errorf(
+					"%w, so it is unknown which of %v leads to this member; "+
+						"make the names resolvable, or give addresses: %w",
+					ErrRoutes, addressesOf(routes), err)
 		}
 	}
 }

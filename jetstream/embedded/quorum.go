@@ -21,17 +21,23 @@ func (s *Server) AwaitQuorum(ctx context.Context) error {
 	for reminder := retry.RemindSince(began); !hasQuorum(n.Server) || !isMember(n.Server); {
 		select {
 		case line := <-n.lines.duplicate:
-			return fmt.Errorf("%w: another member of the cluster is called %s; give each its own --name, and keep it: %s",
+			return fmt.Errorf(
+				"%w: another member of the cluster is called %s; give each its own --name, and keep it: %s",
 				ErrConfig, n.Name(), line)
 		default:
 		}
 		switch isDue := reminder.IsDue(); {
 		case isDue && hasQuorum(n.Server):
-			log.Warn("the cluster does not count this server as a member, waiting: a member that was removed may return five minutes later, without its old data",
+			log.Warn(
+				"the cluster does not count this server as a member, waiting: a member that was removed may return "+
+					"five minutes later, without its old data",
 				"name", n.Name(), "sees", members(n.Server), "since", time.Since(began).Round(time.Second))
 		case isDue:
-			log.Warn("the cluster has no quorum, waiting for more members (at its first start, for all of them): check that they run, have the same routes and can connect to one another",
-				"sees", members(n.Server), "needs", metaGroup(n.Server).QuorumNeeded, "routes", addressesOf(n.opts.Routes), "since", time.Since(began).Round(time.Second))
+			log.Warn(
+				"the cluster has no quorum, waiting for more members (at its first start, for all of them): check "+
+					"that they run, have the same routes and can connect to one another",
+				"sees", members(n.Server), "needs", metaGroup(n.Server).QuorumNeeded, "routes",
+				addressesOf(n.opts.Routes), "since", time.Since(began).Round(time.Second))
 		}
 		if err := retry.Pause(ctx, quorumPoll); err != nil {
 			return fmt.Errorf("%w: it sees %v: %w", ErrNoQuorum, members(n.Server), err)

@@ -18,9 +18,9 @@ import (
 // trialTimeout bounds the trial of a login.
 const trialTimeout = 10 * time.Second
 
-// Reload reads the files of the [Config] again and applies them: certificates, logins, and what else NATS can change while
-// it runs. An error, which is an [ErrConfig] or an [ErrCertificate] where a file is to blame, says what to change; then
-// nothing has changed. It is an error if the server would not admit [Config.Login] any more.
+// Reload reads the files of the [Config] again and applies them: certificates, logins, and what else NATS can change
+// while it runs. An error, which is an [ErrConfig] or an [ErrCertificate] where a file is to blame, says what to
+// change; then nothing has changed. It is an error if the server would not admit [Config.Login] any more.
 func (s *Server) Reload() error {
 	r := s.runner
 	r.changing.Lock()
@@ -47,13 +47,14 @@ var unsupported = regexp.MustCompile(`^config reload not supported for (\w+)`)
 
 func reloadError(err error) error {
 	if setting := unsupported.FindStringSubmatch(err.Error()); setting != nil {
-		return fmt.Errorf("%w: NATS cannot change %s while it runs; set it back, or restart this node", ErrConfig, setting[1])
+		return fmt.Errorf("%w: NATS cannot change %s while it runs; set it back, or restart this node", ErrConfig,
+			setting[1])
 	}
 	return fmt.Errorf("%w: %w", ErrConfig, err)
 }
 
-// optionsAgain returns the settings for the present instance or for the next one, with which the login of this process has
-// been tried.
+// optionsAgain returns the settings for the present instance or for the next one, with which the login of this process
+// has been tried.
 func (r *runner) optionsAgain() (*server.Options, error) {
 	before := r.present().opts
 	trial, err := r.cfg.optionsAgain(before)
@@ -65,13 +66,15 @@ func (r *runner) optionsAgain() (*server.Options, error) {
 		return nil, err
 	}
 	if used := r.account.Load(); used != nil && *used != account {
-		return nil, fmt.Errorf("%w: the user of this node is in the account %s now, and its locks are in %s; leave it there", ErrConfig, account, *used)
+		return nil,
+			fmt.Errorf("%w: the user of this node is in the account %s now, and its locks are in %s; leave it there",
+				ErrConfig, account, *used)
 	}
 	return r.cfg.optionsAgain(before) // a resolver of accounts belongs to one server
 }
 
-// tryLogin returns the account to which this process can log in on a server with these options, and an [ErrConfig] if there
-// is none that it can use. It runs such a server, alone and without the network.
+// tryLogin returns the account to which this process can log in on a server with these options, and an [ErrConfig] if
+// there is none that it can use. It runs such a server, alone and without the network.
 func tryLogin(opts *server.Options, login []nats.Option) (account string, err error) {
 	dir, err := os.MkdirTemp(opts.StoreDir, "trial-")
 	if err != nil {
@@ -83,11 +86,13 @@ func tryLogin(opts *server.Options, login []nats.Option) (account string, err er
 		return "", err
 	}
 	defer stop(running)
-	all := append([]nats.Option{nats.InProcessServer(inProcess{running}), nats.NoReconnect(), nats.Timeout(trialTimeout)}, login...)
+	all := append([]nats.Option{nats.InProcessServer(inProcess{running}), nats.NoReconnect(),
+		nats.Timeout(trialTimeout)}, login...)
 	nc, err := nats.Connect("", all...)
 	if err != nil {
-		return "", fmt.Errorf("%w: %s does not admit the login of this node; give --creds, --nkey, or --user and --password of a user "+
-			"with all permissions there: %w", ErrConfig, opts.ConfigFile, err)
+		return "", fmt.Errorf(
+			"%w: %s does not admit the login of this node; give --creds, --nkey, or --user and --password of a user "+
+				"with all permissions there: %w", ErrConfig, opts.ConfigFile, err)
 	}
 	defer nc.Close()
 	id, err := nc.GetClientID()
@@ -96,8 +101,11 @@ func tryLogin(opts *server.Options, login []nats.Option) (account string, err er
 	}
 	used := running.GetClient(id).Account()
 	if !used.JetStreamEnabled() {
-		return "", fmt.Errorf("%w: %s: the account of this node's user has no JetStream, where Holdfast keeps its locks; write jetstream: enabled in that account",
-			ErrConfig, opts.ConfigFile)
+		return "",
+			fmt.Errorf(
+				"%w: %s: the account of this node's user has no JetStream, where Holdfast keeps its locks; "+
+					"write jetstream: enabled in that account",
+				ErrConfig, opts.ConfigFile)
 	}
 	return used.GetName(), nil
 }
@@ -108,7 +116,8 @@ func trialOptions(opts *server.Options, dir string) *server.Options {
 	trial.ServerName += "-trial"
 	trial.DontListen, trial.Host, trial.Port = true, "127.0.0.1", server.RANDOM_PORT
 	trial.StoreDir, trial.SyncAlways = dir, false
-	trial.Cluster, trial.Gateway, trial.LeafNode, trial.Routes = server.ClusterOpts{}, server.GatewayOpts{}, server.LeafNodeOpts{}, nil
+	trial.Cluster, trial.Gateway, trial.LeafNode, trial.Routes = server.ClusterOpts{}, server.GatewayOpts{},
+		server.LeafNodeOpts{}, nil
 	trial.Websocket, trial.MQTT = server.WebsocketOpts{}, server.MQTTOpts{}
 	trial.HTTPPort, trial.HTTPSPort, trial.ProfPort = 0, 0, 0
 	trial.PidFile, trial.PortsFileDir, trial.LogFile = "", "", ""

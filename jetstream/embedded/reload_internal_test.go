@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A restart after a fault of the disk has the logins of the file as it is then, and does not happen with a file that cannot be
-// used or locks this process out.
+// A restart after a fault of the disk has the logins of the file as it is then, and does not happen with a file that
+// cannot be used or locks this process out.
 func TestRestartReadsTheLoginsAgain(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "auth.conf")
@@ -37,7 +37,8 @@ func TestRestartReadsTheLoginsAgain(t *testing.T) {
 	t.Cleanup(s.Shutdown)
 	before := s.runner.present()
 	logins("late")
-	if err := s.runner.restart(t.Context()); !errors.Is(err, ErrConfig) || s.runner.present() != before || !before.Running() {
+	if err := s.runner.restart(t.Context()); !errors.Is(err, ErrConfig) || s.runner.present() != before ||
+		!before.Running() {
 		t.Fatalf("restarted without the login of this process: %v", err)
 	}
 	logins("node", "late")

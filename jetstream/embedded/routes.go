@@ -25,7 +25,8 @@ func parseRoutes(routes []string) ([]*url.URL, error) {
 		case err != nil || host == "" || port < 1:
 			return nil, fmt.Errorf("%w: route %q is not HOST:PORT, the --cluster-listen of a member", ErrConfig, route)
 		case isWildcard(host):
-			return nil, fmt.Errorf("%w: route %q leads nowhere; give the address at which others reach that member", ErrConfig, route)
+			return nil, fmt.Errorf("%w: route %q leads nowhere; give the address at which others reach that member",
+				ErrConfig, route)
 		}
 		one := routeTo(host, port)
 		if !slices.ContainsFunc(urls, func(u *url.URL) bool { return u.Host == one.Host }) {

@@ -66,7 +66,8 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	all := append(natsconn.Options(cfg.Name, cfg.Log), nats.InProcessServer(s.runner), nats.PingInterval(pingInProcess))
 	nc, err := nats.Connect("", append(all, opts...)...)
 	if err != nil {
-		return nil, fmt.Errorf("%w of this process (does its configuration ask for authentication?): %w", natsconn.ErrConnect, err)
+		return nil, fmt.Errorf("%w of this process (does its configuration ask for authentication?): %w",
+			natsconn.ErrConnect, err)
 	}
 	return nc, nil
 }
@@ -80,8 +81,8 @@ func (s *Server) DataDir() string { return s.runner.present().opts.StoreDir }
 // Synced reports whether the server confirms a write only when it is on disk.
 func (s *Server) Synced() bool { return s.runner.present().opts.SyncAlways }
 
-// Space returns how many bytes of the disk of the data directory are free for this process, and how many it has. Both are
-// 0 if the system does not tell.
+// Space returns how many bytes of the disk of the data directory are free for this process, and how many it has. Both
+// are 0 if the system does not tell.
 func (s *Server) Space() (free, total uint64) { return space(s.DataDir()) }
 
 // Fault returns an [ErrStore] while the server cannot store, nil otherwise.

@@ -89,7 +89,8 @@ func TestServerDataDir(t *testing.T) {
 	t.Run("InUse", func(t *testing.T) {
 		t.Parallel()
 		s := jstest.MustStart(t)
-		jstest.WantError(t, start(s.DataDir()), embedded.ErrDataDir, s.DataDir(), "in use by another process", "holdfast.lock")
+		jstest.WantError(t, start(s.DataDir()), embedded.ErrDataDir, s.DataDir(), "in use by another process",
+			"holdfast.lock")
 		s.Shutdown()
 		if err := start(s.DataDir()); err != nil {
 			t.Errorf("after it was stopped: %v", err)
@@ -126,7 +127,8 @@ func TestServerListen(t *testing.T) {
 	start := func(t *testing.T, listen string, remote bool) error {
 		t.Helper()
 		dir := t.TempDir()
-		s, err := embedded.Start(embedded.Config{Listen: listen, AllowRemote: remote, DataDir: dir, Log: jstest.Quiet()})
+		s, err := embedded.Start(embedded.Config{Listen: listen, AllowRemote: remote, DataDir: dir,
+			Log: jstest.Quiet()})
 		if err == nil {
 			s.Shutdown()
 			return nil
@@ -213,10 +215,12 @@ func TestServerConfigFile(t *testing.T) {
 		name, config string
 		words        []string
 	}{
-		{"NoSync", strings.Replace(jstest.GoodConfig, ", sync_interval: always", "", 1), []string{"jetstream {\n  sync_interval: always\n}", "power cut"}},
+		{"NoSync", strings.Replace(jstest.GoodConfig, ", sync_interval: always", "", 1),
+			[]string{"jetstream {\n  sync_interval: always\n}", "power cut"}},
 		{"SlowSync", strings.Replace(jstest.GoodConfig, "always", "10s", 1), []string{"sync_interval: always"}},
 		{"NoJetStream", `listen: "127.0.0.1:-1"`, []string{"JetStream is off", "store_dir", "sync_interval: always"}},
-		{"JetStreamOff", strings.Replace(jstest.GoodConfig, "jetstream {", "jetstream { enabled: false,", 1), []string{"JetStream is off"}},
+		{"JetStreamOff", strings.Replace(jstest.GoodConfig, "jetstream {", "jetstream { enabled: false,", 1),
+			[]string{"JetStream is off"}},
 		{"NoStore", strings.Replace(jstest.GoodConfig, `store_dir: "$DIR/store",`, "", 1), []string{"store_dir"}},
 		{"Syntax", jstest.GoodConfig + "\njetstream {", []string{"nats.conf"}},
 		{"UnknownField", jstest.GoodConfig + "\nlocks: 7", []string{"locks"}},
@@ -251,7 +255,8 @@ func TestServerConfigFile(t *testing.T) {
 		log := jstest.NewRecorder()
 		jstest.MustStart(t, func(cfg *embedded.Config) {
 			cfg.Listen, cfg.DataDir, cfg.UnsafeSync, cfg.Log = "", "", true, slog.New(log)
-			cfg.ConfigFile = jstest.MustWriteConfig(t, strings.Replace(jstest.GoodConfig, ", sync_interval: always", "", 1))
+			cfg.ConfigFile = jstest.MustWriteConfig(t,
+				strings.Replace(jstest.GoodConfig, ", sync_interval: always", "", 1))
 		})
 		if level, ok := log.Find("power cut"); !ok || level != slog.LevelWarn {
 			t.Error("no warning")
@@ -264,7 +269,8 @@ func TestServerConfigFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer busy.Close()
-		file := jstest.MustWriteConfig(t, jstest.GoodConfig+fmt.Sprintf("\ncluster { name: c, listen: %q, routes: [\"nats://127.0.0.1:1\"] }", busy.Addr()))
+		file := jstest.MustWriteConfig(t, jstest.GoodConfig+
+			fmt.Sprintf("\ncluster { name: c, listen: %q, routes: [\"nats://127.0.0.1:1\"] }", busy.Addr()))
 		_, err = embedded.Start(embedded.Config{ConfigFile: file, Log: jstest.Quiet()})
 		jstest.WantError(t, err, embedded.ErrListen, "router")
 	})
@@ -320,7 +326,8 @@ func TestLimitsOfClients(t *testing.T) {
 		default:
 		}
 	}))
-	if _, err := s.Connect(nats.NoReconnect()); err == nil || !strings.Contains(err.Error(), "maximum connections exceeded") {
+	if _, err := s.Connect(nats.NoReconnect()); err == nil ||
+		!strings.Contains(err.Error(), "maximum connections exceeded") {
 		t.Errorf("the third connection: %v", err)
 	}
 	for range 3 {

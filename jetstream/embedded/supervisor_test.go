@@ -84,7 +84,9 @@ func TestFaultIsShown(t *testing.T) {
 		}
 	}
 	jstest.WaitFor(t, "the fault to be shown", shows(true))
-	jstest.WaitFor(t, "the disk to be tried", func() bool { return strings.Contains(fmt.Sprint(broken.Fault()), "holdfast.probe") })
+	jstest.WaitFor(t, "the disk to be tried", func() bool {
+		return strings.Contains(fmt.Sprint(broken.Fault()), "holdfast.probe")
+	})
 	mends()
 	jstest.WaitFor(t, "the fault to be over", shows(false))
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// TLSFiles are the files of a certificate and of the authorities that the other side needs, in PEM. The zero value is no TLS.
+// TLSFiles are the files of a certificate and of the authorities that the other side needs, in PEM. The zero value is
+// no TLS.
 type TLSFiles struct {
 	Cert, Key string
 	// CA has the authorities that sign the certificates of the other side. Empty: those of the system.
@@ -24,8 +25,8 @@ type TLSFiles struct {
 // given reports whether there is a certificate.
 func (f TLSFiles) given() bool { return f.Cert != "" }
 
-// config reads the files, as NATS does, after checks of what would fail at the first connection only. The certificate has
-// to allow each of the uses.
+// config reads the files, as NATS does, after checks of what would fail at the first connection only. The certificate
+// has to allow each of the uses.
 func (f TLSFiles) config(uses ...x509.ExtKeyUsage) (*tls.Config, error) {
 	if err := f.checkCA(); err != nil {
 		return nil, err
@@ -37,7 +38,8 @@ func (f TLSFiles) config(uses ...x509.ExtKeyUsage) (*tls.Config, error) {
 	if err := checkLeaf(f.Cert, pair.Leaf, time.Now(), uses); err != nil {
 		return nil, err
 	}
-	cfg, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: f.Cert, KeyFile: f.Key, CaFile: f.CA, Verify: f.Verify})
+	cfg, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: f.Cert, KeyFile: f.Key,
+		CaFile: f.CA, Verify: f.Verify})
 	if err != nil {
 		return nil, fmt.Errorf("%w: TLS with %s: %w", ErrConfig, f.Cert, err)
 	}
@@ -58,7 +60,9 @@ func (f TLSFiles) checkCA() error {
 		return fmt.Errorf("%w: the authorities: %w", ErrConfig, err)
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(text) {
-		return fmt.Errorf("%w: the authorities %s: no certificate in PEM; the file begins with -----BEGIN CERTIFICATE-----", ErrConfig, f.CA)
+		return fmt.Errorf(
+			"%w: the authorities %s: no certificate in PEM; the file begins with -----BEGIN CERTIFICATE-----",
+			ErrConfig, f.CA)
 	}
 	return nil
 }
@@ -67,15 +71,20 @@ func (f TLSFiles) checkCA() error {
 func checkLeaf(path string, leaf *x509.Certificate, now time.Time, uses []x509.ExtKeyUsage) error {
 	switch {
 	case now.After(leaf.NotAfter):
-		return fmt.Errorf("%w: %s expired on %s; renew it", ErrCertificate, path, leaf.NotAfter.UTC().Format(time.DateTime))
+		return fmt.Errorf("%w: %s expired on %s; renew it", ErrCertificate, path,
+			leaf.NotAfter.UTC().Format(time.DateTime))
 	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("%w: %s is valid from %s; check the clock of this host", ErrCertificate, path, leaf.NotBefore.UTC().Format(time.DateTime))
+		return fmt.Errorf("%w: %s is valid from %s; check the clock of this host", ErrCertificate, path,
+			leaf.NotBefore.UTC().Format(time.DateTime))
 	case len(leaf.DNSNames) == 0 && len(leaf.IPAddresses) == 0:
-		return fmt.Errorf("%w: the certificate %s names no host, so that clients refuse it; sign one with a subject alternative name", ErrConfig, path)
+		return fmt.Errorf(
+			"%w: the certificate %s names no host, so that clients refuse it; sign one with a subject alternative name",
+			ErrConfig, path)
 	}
 	for _, use := range uses {
 		if !allows(leaf, use) {
-			return fmt.Errorf("%w: the certificate %s is not for %s; sign one with this extended key usage", ErrConfig, path, use)
+			return fmt.Errorf("%w: the certificate %s is not for %s; sign one with this extended key usage", ErrConfig,
+				path, use)
 		}
 	}
 	return nil
@@ -100,8 +109,8 @@ func (c Config) serveTLS(opts *server.Options) (err error) {
 // hasRouteTLS reports whether the members of the cluster verify one another.
 func (c Config) hasRouteTLS() bool { return c.ClusterTLS.given() || c.TLS.given() }
 
-// routeTLS has the members of a cluster verify one another. Without certificates of an authority of their own they use those
-// for clients, and then a certificate has to name a host of the routes: a client could otherwise become a member.
+// routeTLS has the members of a cluster verify one another. Without certificates of an authority of their own they use
+// those for clients, and then a certificate has to name a host of the routes: a client could otherwise become a member.
 func (c Config) routeTLS(opts *server.Options) error {
 	files := c.ClusterTLS
 	if !files.given() {
@@ -120,8 +129,10 @@ func (c Config) routeTLS(opts *server.Options) error {
 		known.hosts = append(known.hosts, route.Hostname())
 	}
 	if !known.admits(cfg.Certificates[0].Leaf) {
-		return fmt.Errorf("%w: the certificate %s names no host of --routes, so that the other members refuse this one; sign one for its host there, "+
-			"or give the members an authority of their own with --cluster-tls", ErrConfig, files.Cert)
+		return fmt.Errorf(
+			"%w: the certificate %s names no host of --routes, so that the other members refuse this one; "+
+				"sign one for its host there, "+
+				"or give the members an authority of their own with --cluster-tls", ErrConfig, files.Cert)
 	}
 	opts.CustomRouterAuthentication = known
 	return nil
@@ -133,7 +144,10 @@ func (f TLSFiles) mutual() (*tls.Config, error) {
 		return nil, nil
 	}
 	if f.CA == "" {
-		return nil, fmt.Errorf("%w: the members of a cluster verify one another by an authority; give --tls-ca, or --cluster-tls", ErrConfig)
+		return nil,
+			fmt.Errorf(
+				"%w: the members of a cluster verify one another by an authority; give --tls-ca, or --cluster-tls",
+				ErrConfig)
 	}
 	cfg, err := f.config(x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	if err != nil {
@@ -143,8 +157,8 @@ func (f TLSFiles) mutual() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// knownMembers admits the members whose certificates name a host of the routes. NATS has verified the certificate. The check
-// of NATS itself, verify_cert_and_check_known_urls, knows no addresses.
+// knownMembers admits the members whose certificates name a host of the routes. NATS has verified the certificate. The
+// check of NATS itself, verify_cert_and_check_known_urls, knows no addresses.
 type knownMembers struct{ hosts []string }
 
 // Check implements [server.Authentication].
@@ -158,7 +172,8 @@ func (k *knownMembers) admits(leaf *x509.Certificate) bool {
 		slices.ContainsFunc(k.hosts, func(host string) bool { return leaf.VerifyHostname(host) == nil })
 }
 
-// ownTLS returns settings for a server of this process that connects to another one here, which has the same certificate.
+// ownTLS returns settings for a server of this process that connects to another one here, which has the same
+// certificate.
 func ownTLS(cfg *tls.Config) *tls.Config {
 	if cfg == nil {
 		return nil

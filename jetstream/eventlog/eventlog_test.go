@@ -106,7 +106,8 @@ func waitOutWindow(tb testing.TB, nc *nats.Conn) {
 	tb.Helper()
 	js := jstest.MustJetStream(tb, nc)
 	publish := func() bool {
-		ack, err := js.Publish(jstest.Context(tb), jstest.Prefix.StoredEvent("probe"), nil, natsjs.WithMsgID("4294967295.1.0"))
+		ack, err := js.Publish(jstest.Context(tb), jstest.Prefix.StoredEvent("probe"), nil,
+			natsjs.WithMsgID("4294967295.1.0"))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -211,8 +212,10 @@ func TestEventStreamIsMade(t *testing.T) {
 	wantStream := func(retention time.Duration) {
 		t.Helper()
 		cfg := mustEventConfig(t, nc)
-		if cfg.MaxAge != retention || cfg.Duplicates != 100*time.Millisecond || cfg.MaxBytes <= 0 || cfg.Storage != natsjs.FileStorage ||
-			cfg.Discard != natsjs.DiscardOld || cfg.Replicas != 1 || fmt.Sprint(cfg.Subjects) != "[holdfast.node.~event.>]" {
+		if cfg.MaxAge != retention || cfg.Duplicates != 100*time.Millisecond || cfg.MaxBytes <= 0 ||
+			cfg.Storage != natsjs.FileStorage ||
+			cfg.Discard != natsjs.DiscardOld || cfg.Replicas != 1 ||
+			fmt.Sprint(cfg.Subjects) != "[holdfast.node.~event.>]" {
 			t.Errorf("%s is made wrong: %+v", eventStream, cfg)
 		}
 	}
@@ -237,8 +240,10 @@ func TestEventStreamOfSomebodyElse(t *testing.T) {
 		config natsjs.StreamConfig
 		words  []string
 	}{
-		"name":     {natsjs.StreamConfig{Name: eventStream, Subjects: []string{"mine"}}, []string{eventStream, "not made by Holdfast", "another prefix"}},
-		"subjects": {natsjs.StreamConfig{Name: "MINE", Subjects: []string{"holdfast.node.>"}}, []string{"another stream", "holdfast.node.~event.>", "another prefix"}},
+		"name": {natsjs.StreamConfig{Name: eventStream, Subjects: []string{"mine"}},
+			[]string{eventStream, "not made by Holdfast", "another prefix"}},
+		"subjects": {natsjs.StreamConfig{Name: "MINE", Subjects: []string{"holdfast.node.>"}},
+			[]string{"another stream", "holdfast.node.~event.>", "another prefix"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +267,8 @@ func TestEventStreamWasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := retain(t, nc, eventlog.Config{Retention: time.Hour})
-	jstest.WantError(t, err, eventlog.ErrUnusable, "max messages per subject 1", "must be -1", "nats stream edit "+eventStream)
+	jstest.WantError(t, err, eventlog.ErrUnusable, "max messages per subject 1", "must be -1",
+		"nats stream edit "+eventStream)
 }
 
 // A disk that is too small for the usual bound gets a smaller one.
@@ -377,7 +383,8 @@ func TestEventStreamOfAnEarlierVersion(t *testing.T) {
 	}
 	events := someEvents(0, 200)
 	const filter = "holdfast.event.r1.>"
-	consumer, err := stream.CreateConsumer(ctx, natsjs.ConsumerConfig{Durable: "audit", FilterSubject: filter, AckPolicy: natsjs.AckExplicitPolicy})
+	consumer, err := stream.CreateConsumer(ctx, natsjs.ConsumerConfig{Durable: "audit", FilterSubject: filter,
+		AckPolicy: natsjs.AckExplicitPolicy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +413,8 @@ func TestEventStreamOfAnEarlierVersion(t *testing.T) {
 	mustPublish(t, s, events[60:150])
 	mustPublish(t, s, events[110:])
 	wantRetained(t, nc, 0, events)
-	later, err := stream.CreateConsumer(ctx, natsjs.ConsumerConfig{FilterSubject: filter, AckPolicy: natsjs.AckExplicitPolicy})
+	later, err := stream.CreateConsumer(ctx, natsjs.ConsumerConfig{FilterSubject: filter,
+		AckPolicy: natsjs.AckExplicitPolicy})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -181,7 +181,8 @@ func (s *Stream) checkAck(answer []byte, n int) error {
 	case parsed.Error != nil:
 		return fmt.Errorf("stream %s refuses events: %w", s.name, parsed.Error)
 	case parsed.Duplicate:
-		return fmt.Errorf("stream %s: %w: it has another message with the id of an event", s.name, jsapi.ErrUnexpectedAnswer)
+		return fmt.Errorf("stream %s: %w: it has another message with the id of an event", s.name,
+			jsapi.ErrUnexpectedAnswer)
 	case n > 1 && parsed.Count != n:
 		return fmt.Errorf("stream %s: %w: %d of %d events stored", s.name, jsapi.ErrUnexpectedAnswer, parsed.Count, n)
 	}

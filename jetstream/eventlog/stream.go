@@ -126,10 +126,11 @@ func (o *opener) migrated(config jetstream.StreamConfig) jetstream.StreamConfig 
 // one shard apart, and lets events share a sync.
 func (o *opener) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:               o.cfg.Prefix.EventStream(),
-		Description:        fmt.Sprintf("Holdfast %s: events, filled by holdfast only", o.cfg.Prefix),
-		Subjects:           []string{o.cfg.Prefix.StoredEvent(">")},
-		SubjectTransform:   &jetstream.SubjectTransformConfig{Source: o.cfg.Prefix.StoredEvent(">"), Destination: o.cfg.Prefix.Event(">")},
+		Name:        o.cfg.Prefix.EventStream(),
+		Description: fmt.Sprintf("Holdfast %s: events, filled by holdfast only", o.cfg.Prefix),
+		Subjects:    []string{o.cfg.Prefix.StoredEvent(">")},
+		SubjectTransform: &jetstream.SubjectTransformConfig{Source: o.cfg.Prefix.StoredEvent(">"),
+			Destination: o.cfg.Prefix.Event(">")},
 		Retention:          jetstream.LimitsPolicy,
 		MaxConsumers:       -1,
 		MaxMsgs:            -1,
@@ -157,28 +158,37 @@ func (o *opener) create(ctx context.Context) (stream jetstream.Stream, err error
 	}
 	switch {
 	case jsapi.LacksStorage(err):
-		return nil, fmt.Errorf("%w: %s needs %d MiB of free storage on each of %d servers (JetStream reserves three quarters of the free space when it starts); "+
-			"free some and restart them, or do not retain events: %w", ErrUnusable, config.Name, minBytes>>20, o.cfg.Replicas, err)
+		return nil,
+			fmt.Errorf(
+				"%w: %s needs %d MiB of free storage on each of %d servers (JetStream reserves three quarters of the "+
+					"free space when it starts); "+
+					"free some and restart them, or do not retain events: %w", ErrUnusable, config.Name, minBytes>>20,
+				o.cfg.Replicas, err)
 	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
 		return o.open(ctx) // another node was faster
 	case jsapi.HasCode(err, jsapi.CodeSubjectsOverlap):
-		return nil, fmt.Errorf("%w: another stream takes the subjects %v; remove it, or choose another prefix than %q: %w",
-			ErrUnusable, config.Subjects, o.cfg.Prefix, err)
+		return nil,
+			fmt.Errorf("%w: another stream takes the subjects %v; remove it, or choose another prefix than %q: %w",
+				ErrUnusable, config.Subjects, o.cfg.Prefix, err)
 	case err != nil:
 		return nil, fmt.Errorf("cannot create stream %s: %w", config.Name, err)
 	}
-	o.api.Config.Log.Info("events are retained", "stream", config.Name, "for", o.cfg.Retention, "bytes", config.MaxBytes)
+	o.api.Config.Log.Info("events are retained", "stream", config.Name, "for", o.cfg.Retention, "bytes",
+		config.MaxBytes)
 	return stream, nil
 }
 
 // check returns an error if the stream is not the deployment's, or its settings break a promise.
 func (o *opener) check(got jetstream.StreamConfig) error {
 	if prefix := got.Metadata[jsapi.MetaPrefix]; prefix != string(o.cfg.Prefix) {
-		return fmt.Errorf("%w: %s was not made by Holdfast for the prefix %q; choose another prefix, or remove the stream",
+		return fmt.Errorf(
+			"%w: %s was not made by Holdfast for the prefix %q; choose another prefix, or remove the stream",
 			ErrUnusable, got.Name, o.cfg.Prefix)
 	}
 	if o.cfg.Retention == 0 {
-		return fmt.Errorf("%w: %s exists, but the retention is 0; set a retention (the stream has %v), or remove it with `nats stream rm %s`",
+		return fmt.Errorf(
+			"%w: %s exists, but the retention is 0; "+
+				"set a retention (the stream has %v), or remove it with `nats stream rm %s`",
 			ErrUnusable, got.Name, got.MaxAge, got.Name)
 	}
 	want := o.config()

@@ -92,7 +92,8 @@ func (s *Session) Report(ctx context.Context) (*Report, error) {
 		// A leader that was elected after the member was lost reports no time for it.
 		unheard := peer.Active == 0 && !peer.Current && !slices.Contains(reached, peer.Name)
 		r.Members = append(r.Members, &Member{
-			Name: peer.Name, Away: unheard || jsapi.IsAway(peer.Offline, peer.Active), Silent: peer.Active, id: peer.Peer,
+			Name: peer.Name, Away: unheard || jsapi.IsAway(peer.Offline, peer.Active), Silent: peer.Active,
+			id: peer.Peer,
 		})
 	}
 	slices.SortFunc(r.Members, func(a, b *Member) int { return strings.Compare(a.Name, b.Name) })
@@ -249,7 +250,8 @@ func (s *Session) awaitRemovable(ctx context.Context, name string) (*Member, err
 			return m, nil
 		}
 		if retry.Pause(ctx, settlePoll) != nil {
-			return nil, fmt.Errorf("%w: the other members do not have all their replicas of %s yet", ErrMemberNeeded, strings.Join(missing, ", "))
+			return nil, fmt.Errorf("%w: the other members do not have all their replicas of %s yet", ErrMemberNeeded,
+				strings.Join(missing, ", "))
 		}
 	}
 }
@@ -267,7 +269,8 @@ func (r *Report) checkRemovable(m *Member, name string) error {
 	left := len(r.Members) - 1
 	for _, stream := range slices.Sorted(maps.Keys(r.streams)) {
 		if info := r.streams[stream]; info != nil && info.Config.Replicas > left {
-			return fmt.Errorf("%s is kept by %d members, and %d would be left; add another one first", stream, info.Config.Replicas, left)
+			return fmt.Errorf("%s is kept by %d members, and %d would be left; add another one first", stream,
+				info.Config.Replicas, left)
 		}
 	}
 	return nil

@@ -17,11 +17,13 @@ func report(change func(info *jetstream.StreamInfo, members []*Member)) *Report 
 	info := &jetstream.StreamInfo{
 		Config: jetstream.StreamConfig{Name: "KV_HOLDFAST_0", Replicas: 3},
 		Cluster: &jetstream.ClusterInfo{Leader: "n1", Replicas: []*jetstream.PeerInfo{
-			{Name: "n2", Current: true, Peer: jsapi.PeerID("n2")}, {Name: "n4", Current: true, Offline: true, Peer: jsapi.PeerID("n4")},
+			{Name: "n2", Current: true, Peer: jsapi.PeerID("n2")},
+			{Name: "n4", Current: true, Offline: true, Peer: jsapi.PeerID("n4")},
 		}},
 	}
 	members := []*Member{
-		{Name: "n1", Leads: true}, {Name: "n2"}, {Name: "n3"}, {Name: "n4", Away: true, Silent: time.Hour, id: jsapi.PeerID("n4")},
+		{Name: "n1", Leads: true}, {Name: "n2"}, {Name: "n3"},
+		{Name: "n4", Away: true, Silent: time.Hour, id: jsapi.PeerID("n4")},
 	}
 	change(info, members)
 	c := &Report{Members: members, streams: map[string]*jetstream.StreamInfo{info.Config.Name: nil}}
@@ -36,10 +38,14 @@ func TestMemberIsNeeded(t *testing.T) {
 		change func(info *jetstream.StreamInfo, members []*Member)
 		want   string
 	}{
-		"Healthy":       {healthy, ""},
-		"There":         {func(_ *jetstream.StreamInfo, all []*Member) { all[3].Away, all[3].Silent = false, time.Second }, "n4 was there 1s ago"},
-		"AnotherAway":   {func(_ *jetstream.StreamInfo, all []*Member) { all[2].Away = true }, "n3 is away as well"},
-		"TooFewAreLeft": {func(i *jetstream.StreamInfo, _ []*Member) { i.Config.Replicas = 5 }, "KV_HOLDFAST_0 is kept by 5 members, and 3 would be left"},
+		"Healthy": {healthy, ""},
+		"There": {func(_ *jetstream.StreamInfo, all []*Member) {
+			all[3].Away, all[3].Silent = false,
+				time.Second
+		}, "n4 was there 1s ago"},
+		"AnotherAway": {func(_ *jetstream.StreamInfo, all []*Member) { all[2].Away = true }, "n3 is away as well"},
+		"TooFewAreLeft": {func(i *jetstream.StreamInfo, _ []*Member) { i.Config.Replicas = 5 },
+			"KV_HOLDFAST_0 is kept by 5 members, and 3 would be left"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := report(test.change)
@@ -58,16 +64,25 @@ func TestIncomplete(t *testing.T) {
 		except     string
 		incomplete bool
 	}{
-		"OneAway":       {healthy, "", true},
-		"ThatOneAway":   {healthy, jsapi.PeerID("n4"), false},
-		"AnotherAway":   {healthy, jsapi.PeerID("n2"), true},
-		"Complete":      {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Replicas[1].Offline = false }, "", false},
-		"Behind":        {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Replicas[0].Current = false }, jsapi.PeerID("n4"), true},
-		"Silent":        {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Replicas[0].Active = time.Hour }, jsapi.PeerID("n4"), true},
-		"OneTooFew":     {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Replicas = i.Cluster.Replicas[:1] }, "", true},
-		"OneTooMany":    {func(i *jetstream.StreamInfo, _ []*Member) { i.Config.Replicas = 2 }, jsapi.PeerID("n4"), true},
-		"BeingMoved":    {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Desired = &jetstream.DesiredClusterInfo{} }, jsapi.PeerID("n4"), true},
-		"WithoutLeader": {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Leader = "" }, jsapi.PeerID("n4"), true},
+		"OneAway":     {healthy, "", true},
+		"ThatOneAway": {healthy, jsapi.PeerID("n4"), false},
+		"AnotherAway": {healthy, jsapi.PeerID("n2"), true},
+		"Complete": {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Replicas[1].Offline = false }, "",
+			false},
+		"Behind": {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Replicas[0].Current = false },
+			jsapi.PeerID("n4"), true},
+		"Silent": {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Replicas[0].Active = time.Hour },
+			jsapi.PeerID("n4"), true},
+		"OneTooFew": {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Replicas = i.Cluster.Replicas[:1] },
+			"", true},
+		"OneTooMany": {func(i *jetstream.StreamInfo, _ []*Member) { i.Config.Replicas = 2 }, jsapi.PeerID("n4"),
+			true},
+		"BeingMoved": {func(i *jetstream.StreamInfo,
+			_ []*Member) {
+			i.Cluster.Desired = &jetstream.DesiredClusterInfo{}
+		}, jsapi.PeerID("n4"), true},
+		"WithoutLeader": {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Leader = "" }, jsapi.PeerID("n4"),
+			true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if incomplete := report(test.change).incomplete(test.except); slices.Equal(incomplete, []string{"KV_HOLDFAST_0"}) != test.incomplete {

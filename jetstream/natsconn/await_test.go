@@ -31,7 +31,8 @@ func TestAwait(t *testing.T) {
 	jstest.WantError(t, err, natsconn.ErrConnect, "refuses these credentials")
 	for _, url := range []string{"nats://node:s3cret@127.0.0.1:1", "nats://node:s3cret@nowhere.invalid:4222"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		err = natsconn.Await(ctx, natsconn.Config{URL: url, Log: slog.New(slog.NewTextHandler(cancelling{cancel}, nil))})
+		err = natsconn.Await(ctx, natsconn.Config{URL: url,
+			Log: slog.New(slog.NewTextHandler(cancelling{cancel}, nil))})
 		jstest.WantError(t, err, natsconn.ErrConnect)
 		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("got %v", err)

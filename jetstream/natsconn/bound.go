@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// maxHeaderLines and maxHeaderBytes bound the headers of one message that reaches the client library, which decodes them
-	// in the loop that reads for all subscriptions, and takes 0.1 s for 1 MB of short lines. The latter fits what NATS says
-	// of a sender whose JWT has many permissions.
+	// maxHeaderLines and maxHeaderBytes bound the headers of one message that reaches the client library, which decodes
+	// them in the loop that reads for all subscriptions, and takes 0.1 s for 1 MB of short lines. The latter fits what
+	// NATS says of a sender whose JWT has many permissions.
 	maxHeaderLines, maxHeaderBytes = 32, 72 << 10
 	// tooLarge takes the place of headers beyond the bounds.
 	tooLarge = "NATS/1.0 " + StatusTooLarge + "\r\n\r\n"
@@ -21,8 +21,8 @@ const (
 	StatusTooLarge = "431"
 )
 
-// bounded is a connection whose reader gets no message with large headers. Of an encrypted connection it sees nothing, and
-// changes nothing.
+// bounded is a connection whose reader gets no message with large headers. Of an encrypted connection it sees nothing,
+// and changes nothing.
 type bounded struct {
 	net.Conn
 	in *bufio.Reader

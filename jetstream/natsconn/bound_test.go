@@ -25,25 +25,29 @@ type scripted struct {
 
 func (s scripted) Read(p []byte) (int, error) { return s.Reader.Read(p) }
 
-// What a server sends arrives as it was, but for the headers of messages that have too many lines or bytes of them. How the
-// network divides it does not matter.
+// What a server sends arrives as it was, but for the headers of messages that have too many lines or bytes of them. How
+// the network divides it does not matter.
 func TestBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var sent, want bytes.Buffer
 		for range rapid.IntRange(1, 20).Draw(t, "messages") {
-			body := rapid.SampledFrom([]string{"", "x", "HMSG a 1 2 3\r\n", strings.Repeat("long", 1000)}).Draw(t, "body")
+			body := rapid.SampledFrom([]string{"", "x", "HMSG a 1 2 3\r\n", strings.Repeat("long", 1000)}).Draw(t,
+				"body")
 			lines := rapid.SampledFrom([]int{0, 1, 30, 31, 32, 1000, 50_000}).Draw(t, "lines")
 			long := rapid.SampledFrom([]int{0, 10, 70 << 10, 73 << 10}).Draw(t, "long")
 			switch kind := rapid.IntRange(0, 3).Draw(t, "kind"); kind {
 			case 0:
 				both(&sent, &want, fmt.Sprintf("MSG some.subject 7 %d\r\n%s\r\n", len(body), body))
 			case 1:
-				both(&sent, &want, rapid.SampledFrom([]string{"PING\r\n", "+OK\r\n", "-ERR 'no'\r\n", "INFO {\"a\":1}\r\n"}).Draw(t, "line"))
+				both(&sent, &want, rapid.SampledFrom(
+					[]string{"PING\r\n", "+OK\r\n", "-ERR 'no'\r\n", "INFO {\"a\":1}\r\n"}).Draw(t, "line"))
 			default:
-				headers := "NATS/1.0\r\n" + strings.Repeat("a: b\r\n", lines) + "c:" + strings.Repeat("d", long) + "\r\n\r\n"
+				headers := "NATS/1.0\r\n" + strings.Repeat("a: b\r\n", lines) + "c:" + strings.Repeat("d", long) +
+					"\r\n\r\n"
 				reply := strings.Repeat("reply ", kind-2)
 				text := func(headers string) string {
-					return fmt.Sprintf("HMSG some.subject 7 %s%d %d\r\n%s%s\r\n", reply, len(headers), len(headers)+len(body), headers, body)
+					return fmt.Sprintf("HMSG some.subject 7 %s%d %d\r\n%s%s\r\n", reply, len(headers),
+						len(headers)+len(body), headers, body)
 				}
 				sent.WriteString(text(headers))
 				if strings.Count(headers, "\n") > 32 || len(headers) > 72<<10 {

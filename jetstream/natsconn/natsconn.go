@@ -110,7 +110,10 @@ func Options(name string, log *slog.Logger) []nats.Option {
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrBadHeaderMsg) { // a client has sent it, and may send many
-				malformed.Do(func() { log.Warn("a message has headers that cannot be read; it is taken without them", "error", err) })
+				malformed.Do(func() {
+					log.Warn("a message has headers that cannot be read; it is taken without them",
+						"error", err)
+				})
 				return
 			}
 			sometimes.Do(func() { log.Error("NATS reports an error", "error", err) })
@@ -123,7 +126,8 @@ func hint(err error) string {
 	switch {
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
 		return "is a NATS server running there"
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired),
+		errors.Is(err, nats.ErrAuthRevoked):
 		return "the server refuses these credentials"
 	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
 		return "one side wants TLS and the other does not"

@@ -47,7 +47,8 @@ func TestConnect(t *testing.T) {
 	}{
 		{"WrongPassword", "nats://node:wr0ng@" + address, []string{address, "refuses these credentials"}, "wr0ng"},
 		{"NoPassword", "nats://" + address, []string{"refuses these credentials"}, "-"},
-		{"NobodyThere", "nats://node:s3cret@127.0.0.1:1,nats://127.0.0.1:2", []string{"127.0.0.1:1", "127.0.0.1:2", "is a NATS server running"}, "s3cret"},
+		{"NobodyThere", "nats://node:s3cret@127.0.0.1:1,nats://127.0.0.1:2",
+			[]string{"127.0.0.1:1", "127.0.0.1:2", "is a NATS server running"}, "s3cret"},
 		{"Unreadable", "nats://node:s3cret@127.0.0.1:port", []string{"cannot be read"}, "s3cret"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -62,7 +63,8 @@ func TestConnect(t *testing.T) {
 	t.Run("MissingFiles", func(t *testing.T) {
 		t.Parallel()
 		none := filepath.Join(t.TempDir(), "none")
-		for _, cfg := range []natsconn.Config{{Creds: none}, {NKey: none}, {CA: none}, {Cert: none, Key: none}, {Cert: none}} {
+		for _, cfg := range []natsconn.Config{{Creds: none}, {NKey: none}, {CA: none}, {Cert: none, Key: none},
+			{Cert: none}} {
 			cfg.URL, cfg.Log = s.ClientURL(), jstest.Quiet()
 			_, err := natsconn.Dial(cfg)
 			jstest.WantError(t, err, natsconn.ErrConnect)
@@ -95,9 +97,11 @@ func TestConnectTLS(t *testing.T) {
 	dir := t.TempDir()
 	mustCertify(t, dir)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	s := jstest.MustStartFile(t, jstest.GoodConfig+fmt.Sprintf("\ntls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }",
-		in("cert.pem"), in("key.pem"), in("ca.pem")))
-	cfg := natsconn.Config{URL: s.ClientURL(), CA: in("ca.pem"), Cert: in("cert.pem"), Key: in("key.pem"), Log: jstest.Quiet()}
+	s := jstest.MustStartFile(t, jstest.GoodConfig+
+		fmt.Sprintf("\ntls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }",
+			in("cert.pem"), in("key.pem"), in("ca.pem")))
+	cfg := natsconn.Config{URL: s.ClientURL(), CA: in("ca.pem"), Cert: in("cert.pem"), Key: in("key.pem"),
+		Log: jstest.Quiet()}
 	nc, err := natsconn.Dial(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +202,8 @@ func TestMalformedHeadersAreLoggedOnce(t *testing.T) {
 	}
 	defer raw.Close()
 	const headers, messages = "NATS/1.0\r\nno colon\r\n\r\n", 50
-	if _, err := fmt.Fprint(raw, `CONNECT {"headers":true}`+"\r\n", strings.Repeat(fmt.Sprintf("HPUB a %d %d\r\n%sx\r\n", len(headers), len(headers)+1, headers), messages)); err != nil {
+	if _, err := fmt.Fprint(raw, `CONNECT {"headers":true}`+"\r\n",
+		strings.Repeat(fmt.Sprintf("HPUB a %d %d\r\n%sx\r\n", len(headers), len(headers)+1, headers), messages)); err != nil {
 		t.Fatal(err)
 	}
 	for range messages {

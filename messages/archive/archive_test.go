@@ -31,7 +31,8 @@ func sample(tb testing.TB) []byte {
 func sampleOf(tb testing.TB, version string) []byte {
 	tb.Helper()
 	var file bytes.Buffer
-	w, err := archive.NewWriter(&file, &archive.Header{Prefix: "holdfast", Shards: 2, Version: version, AtMs: 1_700_000_000_000})
+	w, err := archive.NewWriter(&file, &archive.Header{Prefix: "holdfast", Shards: 2, Version: version,
+		AtMs: 1_700_000_000_000})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -52,7 +53,8 @@ func sampleOf(tb testing.TB, version string) []byte {
 		{Grant: last, State: messages.Event_ACQUIRED, Others: []*journal.Grant{reader(3)}},
 		{
 			Grant: &journal.Grant{Resource: "lost", Owner: "o", Token: 2, DelayMs: 10}, State: messages.Event_EXPIRED,
-			Lost: []*journal.Loss{{Grant: &journal.Grant{Owner: "o", Token: 2, DelayMs: 10}, How: messages.Event_EXPIRED}},
+			Lost: []*journal.Loss{{Grant: &journal.Grant{Owner: "o", Token: 2, DelayMs: 10},
+				How: messages.Event_EXPIRED}},
 		},
 	}, {
 		{Grant: &journal.Grant{Resource: "free", Token: 9}, State: messages.Event_RELEASED, OwnerDigest: 17, UsedMs: 6},
@@ -220,7 +222,8 @@ func TestIncomplete(t *testing.T) {
 		if err := errors.Join(err, w.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decode(file.Bytes()); c.whole != (err == nil) || err != nil && !errors.Is(err, archive.ErrDamaged) {
+		if _, err := decode(file.Bytes()); c.whole != (err == nil) ||
+			err != nil && !errors.Is(err, archive.ErrDamaged) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -2,8 +2,8 @@
 //
 // A file begins with a line of text, [Magic]. Each [Record] follows as its length and its CRC-32C, four bytes each and
 // big-endian, and its protobuf encoding. The checksum covers the length too. The last record, [End], has the SHA-256 of
-// everything before it, so a file that was cut or changed is recognised wherever that happened. The pages are those of a
-// bucket, of package journal. The package reads and writes no storage.
+// everything before it, so a file that was cut or changed is recognised wherever that happened. The pages are those of
+// a bucket, of package journal. The package reads and writes no storage.
 package archive
 
 import (

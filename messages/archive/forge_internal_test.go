@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Forge returns a file with these bytes as its records, whatever they are, and with the checksums and the end that belong
-// to them.
+// Forge returns a file with these bytes as its records, whatever they are, and with the checksums and the end that
+// belong to them.
 func Forge(records ...[]byte) []byte {
 	var file bytes.Buffer
 	file.WriteString(Magic)

@@ -50,7 +50,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	case h.GetFormat() > Format:
 		return nil, fmt.Errorf("%w: %d, this version reads up to %d; upgrade", ErrNewer, h.GetFormat(), Format)
 	case h.GetJournalFormat() > journal.Format:
-		return nil, fmt.Errorf("%w of its records: %d, this version reads up to %d; upgrade", ErrNewer, h.GetJournalFormat(), journal.Format)
+		return nil, fmt.Errorf("%w of its records: %d, this version reads up to %d; upgrade", ErrNewer,
+			h.GetJournalFormat(), journal.Format)
 	case h.GetFormat() == 0 || h.GetJournalFormat() == 0 || h.GetShards() == 0:
 		return nil, a.damaged("it has no header")
 	}
@@ -145,7 +146,8 @@ func (a *Reader) page(p *journal.Page) error {
 	}
 	for _, e := range p.GetEntries() {
 		if _, err := messages.KeyOf(e.Name()); err != nil || !p.Covers(e.Name()) {
-			return a.damaged(fmt.Sprintf("page %s has the resource %s, which does not belong there", p.Name(), messages.Spoken(e.Name())))
+			return a.damaged(fmt.Sprintf("page %s has the resource %s, which does not belong there", p.Name(),
+				messages.Spoken(e.Name())))
 		}
 	}
 	a.covered += 1 << (depths - depth)
@@ -163,7 +165,8 @@ func (a *Reader) finish(end *End, sum []byte) error {
 	case !errors.Is(err, io.EOF):
 		return err
 	}
-	if !bytes.Equal(end.GetSha256(), sum) || end.GetRecords() != a.records-1 || a.shards != a.header.GetShards() || !a.isCovered() {
+	if !bytes.Equal(end.GetSha256(), sum) || end.GetRecords() != a.records-1 || a.shards != a.header.GetShards() ||
+		!a.isCovered() {
 		return a.damaged("its end does not match what precedes it")
 	}
 	a.end = end

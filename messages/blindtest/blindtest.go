@@ -1,5 +1,5 @@
-// Package blindtest runs the body of a fuzz target on mutated seeds without the instrumentation of Go's fuzzing engine: it
-// finds no new paths by coverage, but runs a body many times faster.
+// Package blindtest runs the body of a fuzz target on mutated seeds without the instrumentation of Go's fuzzing engine:
+// it finds no new paths by coverage, but runs a body many times faster.
 package blindtest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable with the number of executions of each target. Without it, and with -fuzz, a target
-// runs as any other one.
+// Variable is the environment variable with the number of executions of each target. Without it, and with -fuzz, a
+// target runs as any other one.
 const Variable = "HOLDFAST_BLIND"
 
 // MaxInputBytes bounds each input that the mutator makes.
@@ -40,8 +40,8 @@ func (f *F) Add(args ...any) {
 	f.seeds = append(f.seeds, seed)
 }
 
-// Fuzz runs body as [testing.F.Fuzz] does. If [Variable] is set, it then runs body so often with mutated seeds, until one
-// fails. The arguments of body are text, bytes, booleans and numbers.
+// Fuzz runs body as [testing.F.Fuzz] does. If [Variable] is set, it then runs body so often with mutated seeds, until
+// one fails. The arguments of body are text, bytes, booleans and numbers.
 func (f *F) Fuzz(body any) {
 	f.Helper()
 	runs := f.runs()
@@ -136,8 +136,10 @@ func (m *mutator) value(v reflect.Value) reflect.Value {
 
 // parts are pieces that decoders treat in a way of their own.
 var parts = []string{
-	".", "..", "*", ">", "$", "_R_.", "=", "=2E", "=C3=A9", "~", "/", " ", "\n", "\r\n", "\x00", "\x1f", "\x7f", "\xff", "\xc3\xa9", "e\u0301", "\u202e",
-	"0", "1", "-1", "00", "4294967296", "18446744073709551615", "900000000000001", "{", "}", "[", "]", `"`, ":", ",", "null", "1e400",
+	".", "..", "*", ">", "$", "_R_.", "=", "=2E", "=C3=A9", "~", "/", " ", "\n", "\r\n", "\x00", "\x1f", "\x7f", "\xff",
+	"\xc3\xa9", "e\u0301", "\u202e",
+	"0", "1", "-1", "00", "4294967296", "18446744073709551615", "900000000000001", "{", "}", "[", "]", `"`, ":", ",",
+	"null", "1e400",
 	"\x0a", "\x12", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "shard.", "node.", "acquire.", "batch", "holdfast.",
 }
 

@@ -9,7 +9,8 @@ import (
 
 // Lease returns the grant in the form that clients see. It rounds remaining down to whole milliseconds,
 // between 0 and the TTL, so that a client never assumes more time than it has. The request id is left
-// out, and the tenant of the resource is. The metadata and the slots are shared, not copied. The lease of a nil grant is nil.
+// out, and the tenant of the resource is. The metadata and the slots are shared, not copied. The lease of a nil grant
+// is nil.
 func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 	if g == nil {
 		return nil
@@ -46,7 +47,8 @@ const grantOverhead = 60
 
 // Weight estimates the stored bytes of the grant from above.
 func (g *Grant) Weight() int {
-	n := grantOverhead + len(g.GetResource()) + len(g.GetOwner()) + len(g.GetRequestId()) + len(g.GetIdentity()) + slotBytes*len(g.GetSlots())
+	n := grantOverhead + len(g.GetResource()) + len(g.GetOwner()) + len(g.GetRequestId()) + len(g.GetIdentity()) +
+		slotBytes*len(g.GetSlots())
 	n += bytesOverhead(g.GetSession()) + bytesOverhead(g.GetSecretHash())
 	if g.HoldsBack() {
 		n += delayOverhead

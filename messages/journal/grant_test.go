@@ -19,12 +19,14 @@ func TestGrantLease(t *testing.T) {
 	grant := &journal.Grant{
 		Resource: "orders.42", Owner: "me", Token: 5, TtlMs: 30_000, AcquiredAtMs: 1_700_000_000_000,
 		Durability: messages.Durability_EPHEMERAL, Metadata: map[string]string{"host": "a"}, RequestId: "r1",
-		Limit: 7, Slots: []uint32{1, 3}, Phase: 4, Former: 2, Session: messages.SessionHash("0123456789abcdef"), Identity: "APP/me",
+		Limit: 7, Slots: []uint32{1, 3}, Phase: 4, Former: 2, Session: messages.SessionHash("0123456789abcdef"),
+		Identity: "APP/me",
 	}
 	want := &messages.Lease{
 		Resource: "orders.42", Owner: "me", Token: 5, Fence: "000000000000004", TtlMs: 30_000, RemainingMs: 12_345,
-		AcquiredAtMs: 1_700_000_000_000, Durability: messages.Durability_EPHEMERAL, Metadata: map[string]string{"host": "a"},
-		Limit: 7, Slots: []uint32{1, 3}, Session: "9f9f5111", Identity: "APP/me",
+		AcquiredAtMs: 1_700_000_000_000, Durability: messages.Durability_EPHEMERAL,
+		Metadata: map[string]string{"host": "a"},
+		Limit:    7, Slots: []uint32{1, 3}, Session: "9f9f5111", Identity: "APP/me",
 	}
 	got := grant.Lease(12_345 * time.Millisecond)
 	if !proto.Equal(got, want) {
@@ -96,14 +98,17 @@ func TestFence(t *testing.T) {
 // The weight is no less than what is stored: the grant, and its tag and length within a page.
 func TestWeightIsAnUpperBound(t *testing.T) {
 	text := func(most int) *rapid.Generator[string] {
-		return rapid.Map(rapid.OneOf(rapid.IntRange(0, most), rapid.Just(most)), func(n int) string { return strings.Repeat("x", n) })
+		return rapid.Map(rapid.OneOf(rapid.IntRange(0, most), rapid.Just(most)),
+			func(n int) string { return strings.Repeat("x", n) })
 	}
 	limits := messages.DefaultLimits()
 	rapid.Check(t, func(t *rapid.T) {
 		token := rapid.OneOf(rapid.Uint64Range(1, uint64(messages.MaxToken)), rapid.Just(uint64(messages.MaxToken)))
 		g := &journal.Grant{
-			Resource: text(messages.MaxResourceBytes).Draw(t, "resource"), Owner: "o" + text(messages.MaxOwnerBytes-1).Draw(t, "owner"),
-			Token: token.Draw(t, "token"), TtlMs: rapid.SampledFrom([]uint32{100, messages.MaxTTLMillis}).Draw(t, "ttl"),
+			Resource: text(messages.MaxResourceBytes).Draw(t, "resource"),
+			Owner:    "o" + text(messages.MaxOwnerBytes-1).Draw(t, "owner"),
+			Token:    token.Draw(t, "token"), TtlMs: rapid.SampledFrom([]uint32{100, messages.MaxTTLMillis}).Draw(t,
+				"ttl"),
 			AcquiredAtMs: rapid.SampledFrom([]int64{0, 1_700_000_000_000, -1}).Draw(t, "at"),
 			Durability:   rapid.SampledFrom([]messages.Durability{0, 1}).Draw(t, "durability"),
 			RequestId:    text(messages.MaxRequestIDBytes).Draw(t, "id"), Metadata: drawMetadata(t),
@@ -150,7 +155,8 @@ func drawMetadata(t *rapid.T) map[string]string {
 func TestLeaseSharesTheGrantsWords(t *testing.T) {
 	grant := (&journal.Grant{}).ProtoReflect().Descriptor().Fields()
 	lease := (&messages.Lease{}).ProtoReflect().Descriptor().Fields()
-	for _, name := range []protoreflect.Name{"resource", "owner", "token", "ttl_ms", "acquired_at_ms", "durability", "metadata", "limit", "slots"} {
+	for _, name := range []protoreflect.Name{"resource", "owner", "token", "ttl_ms", "acquired_at_ms", "durability",
+		"metadata", "limit", "slots"} {
 		if g, l := grant.ByName(name), lease.ByName(name); g == nil || l == nil || g.Kind() != l.Kind() {
 			t.Errorf("%s differs", name)
 		}

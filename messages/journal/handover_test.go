@@ -13,14 +13,19 @@ func TestHandOverCheck(t *testing.T) {
 		handOver *journal.HandOver
 		want     string // part of the error; empty: none
 	}{
-		"none":               {nil, ""},
-		"times":              {&journal.HandOver{LeftMs: map[uint64]uint32{0: 0, 7: 1 << 31}}, ""},
-		"an end":             {&journal.HandOver{Ended: []*journal.EndedRequest{{Request: whole, Token: 7, How: messages.Event_EXPIRED, Behind: 7}}}, ""},
-		"a withdrawn one":    {&journal.HandOver{Ended: []*journal.EndedRequest{{Request: whole}}}, ""},
-		"a short request":    {&journal.HandOver{Ended: []*journal.EndedRequest{{Request: whole[1:]}}}, "an ended request of 15 bytes"},
-		"a fence below zero": {&journal.HandOver{Ended: []*journal.EndedRequest{{Request: whole, Token: 7, Behind: 8}}}, "token 7 and a fence 8 behind"},
-		"a sharer":           {&journal.HandOver{Sharers: []*journal.Sharers{{Resource: "r", Token: 1, Requests: [][]byte{whole}}}}, ""},
-		"a long sharer":      {&journal.HandOver{Sharers: []*journal.Sharers{{Requests: [][]byte{append(whole, 0)}}}}, "a request of 17 bytes"},
+		"none":  {nil, ""},
+		"times": {&journal.HandOver{LeftMs: map[uint64]uint32{0: 0, 7: 1 << 31}}, ""},
+		"an end": {&journal.HandOver{Ended: []*journal.EndedRequest{
+			{Request: whole, Token: 7, How: messages.Event_EXPIRED, Behind: 7}}}, ""},
+		"a withdrawn one": {&journal.HandOver{Ended: []*journal.EndedRequest{{Request: whole}}}, ""},
+		"a short request": {&journal.HandOver{Ended: []*journal.EndedRequest{{Request: whole[1:]}}},
+			"an ended request of 15 bytes"},
+		"a fence below zero": {&journal.HandOver{Ended: []*journal.EndedRequest{{Request: whole, Token: 7, Behind: 8}}},
+			"token 7 and a fence 8 behind"},
+		"a sharer": {&journal.HandOver{Sharers: []*journal.Sharers{
+			{Resource: "r", Token: 1, Requests: [][]byte{whole}}}}, ""},
+		"a long sharer": {&journal.HandOver{Sharers: []*journal.Sharers{{Requests: [][]byte{append(whole, 0)}}}},
+			"a request of 17 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) { wantCorrupt(t, test.handOver.Check(), test.want) })
 	}

@@ -11,11 +11,13 @@ import (
 )
 
 func commitRecord(number uint64) *journal.Record {
-	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{Number: number, Epoch: 2}}}
+	return &journal.Record{Format: journal.Format,
+		Body: &journal.Record_Commit{Commit: &journal.Commit{Number: number, Epoch: 2}}}
 }
 
 func pageRecord(prefix, depth uint32) *journal.Record {
-	return &journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: &journal.Page{Prefix: prefix, Depth: depth, Number: 9}}}
+	return &journal.Record{Format: journal.Format,
+		Body: &journal.Record_Page{Page: &journal.Page{Prefix: prefix, Depth: depth, Number: 9}}}
 }
 
 // The keys are part of the stored format.
@@ -64,15 +66,18 @@ func TestDecodeRefuses(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"foreign key":        {"mine", marshal(t, commitRecord(3)), "not a key of Holdfast"},
-		"not a record":       {"journal.3", []byte("garbage"), "not a record"},
-		"empty":              {"journal.3", nil, "no format"},
-		"no body":            {"journal.3", marshal(t, &journal.Record{Format: journal.Format}), "neither a commit nor a page"},
-		"newer format":       {"journal.3", marshal(t, newer), "format 4 is newer than 3"},
-		"other commit's key": {"journal.4", marshal(t, commitRecord(3)), "holds the commit 3 of epoch 2, which belongs at journal.3"},
-		"other spelling":     {"journal.03", marshal(t, commitRecord(3)), "belongs at journal.3"},
-		"commit as a page":   {"state.p", marshal(t, commitRecord(3)), "belongs at journal.3"},
-		"other page's key":   {"state.p0", marshal(t, pageRecord(1, 1)), "holds the page p1 at commit 9, which belongs at state.p1"},
+		"foreign key":  {"mine", marshal(t, commitRecord(3)), "not a key of Holdfast"},
+		"not a record": {"journal.3", []byte("garbage"), "not a record"},
+		"empty":        {"journal.3", nil, "no format"},
+		"no body": {"journal.3", marshal(t, &journal.Record{Format: journal.Format}),
+			"neither a commit nor a page"},
+		"newer format": {"journal.3", marshal(t, newer), "format 4 is newer than 3"},
+		"other commit's key": {"journal.4", marshal(t, commitRecord(3)),
+			"holds the commit 3 of epoch 2, which belongs at journal.3"},
+		"other spelling":   {"journal.03", marshal(t, commitRecord(3)), "belongs at journal.3"},
+		"commit as a page": {"state.p", marshal(t, commitRecord(3)), "belongs at journal.3"},
+		"other page's key": {"state.p0", marshal(t, pageRecord(1, 1)),
+			"holds the page p1 at commit 9, which belongs at state.p1"},
 	} {
 		if r, err := journal.Decode(test.key, test.data); r != nil || err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, %v", name, r, err)

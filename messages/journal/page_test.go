@@ -32,7 +32,8 @@ func TestPagesOfAResource(t *testing.T) {
 			page := &journal.Page{Prefix: journal.Bits(journal.Hash(resource), depth), Depth: depth}
 			name := page.Name()
 			if !page.Covers(resource) || len(name) != 1+int(depth) || !strings.HasPrefix(name, parent) {
-				t.Fatalf("depth %d: page %s behind %s, covers %q: %t", depth, name, parent, resource, page.Covers(resource))
+				t.Fatalf("depth %d: page %s behind %s, covers %q: %t", depth, name, parent, resource,
+					page.Covers(resource))
 			}
 			if depth > 0 {
 				if page.Prefix ^= 1 << rapid.Uint32Range(0, depth-1).Draw(t, "bit"); page.Covers(resource) {

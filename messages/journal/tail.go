@@ -29,7 +29,8 @@ func (t *Tail) Follow(c *Commit) error {
 // Check returns [ErrCorrupt] unless the page was written behind the last commit.
 func (t *Tail) Check(p *Page) error {
 	if t.Number != 0 && (p.GetNumber() != t.Number || p.GetEpoch() != t.Epoch) {
-		return fmt.Errorf("%w: it was written behind commit %d of epoch %d, but the last one read is commit %d of epoch %d",
+		return fmt.Errorf(
+			"%w: it was written behind commit %d of epoch %d, but the last one read is commit %d of epoch %d",
 			ErrCorrupt, p.GetNumber(), p.GetEpoch(), t.Number, t.Epoch)
 	}
 	return nil

@@ -64,7 +64,8 @@ func TestTailAcceptsOnlyTheNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := []*journal.Commit{{Number: 1, Epoch: 1, Opened: true}}
 		for _, opened := range rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(t, "opened") {
-			next := &journal.Commit{Number: all[len(all)-1].GetNumber() + 1, Epoch: all[len(all)-1].GetEpoch(), Opened: opened}
+			next := &journal.Commit{Number: all[len(all)-1].GetNumber() + 1, Epoch: all[len(all)-1].GetEpoch(),
+				Opened: opened}
 			if opened {
 				next.Epoch++
 			}

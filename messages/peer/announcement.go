@@ -18,7 +18,8 @@ func (x *Announcement) Check() error {
 		return err
 	}
 	if x.GetIncarnation() == 0 || x.GetShards() == 0 {
-		return messages.Invalid("announcement", "with an incarnation and a number of shards", strconv.Quote(x.GetNode()))
+		return messages.Invalid("announcement", "with an incarnation and a number of shards",
+			strconv.Quote(x.GetNode()))
 	}
 	owned := make([]uint32, len(x.GetOwned()))
 	for i, o := range x.GetOwned() {
@@ -28,7 +29,8 @@ func (x *Announcement) Check() error {
 		field  string
 		shards []uint32
 	}{
-		{"owned", owned}, {"opening", x.GetOpening()}, {"assigned", x.GetAssigned()}, {"failing", x.GetFailing()}, {"leads", x.GetLeads()},
+		{"owned", owned}, {"opening", x.GetOpening()}, {"assigned", x.GetAssigned()}, {"failing", x.GetFailing()},
+		{"leads", x.GetLeads()},
 		{"stalled", x.GetStalled()},
 	} {
 		if err := x.checkShards(l.field, l.shards); err != nil {

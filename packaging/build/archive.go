@@ -70,7 +70,8 @@ func packTar(archive *bytes.Buffer, folder string, members []member, at time.Tim
 		if err != nil {
 			return err
 		}
-		header := &tar.Header{Name: path.Join(folder, m.name), Mode: int64(m.mode), Size: int64(len(content)), ModTime: at, Format: tar.FormatUSTAR}
+		header := &tar.Header{Name: path.Join(folder, m.name), Mode: int64(m.mode), Size: int64(len(content)),
+			ModTime: at, Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(header); err != nil {
 			return err
 		}

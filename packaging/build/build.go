@@ -63,10 +63,12 @@ var completions = []struct{ shell, file, folder string }{
 	{"fish", "holdfast.fish", "usr/share/fish/vendor_completions.d/holdfast.fish"},
 }
 
-// compile builds the program as `make build` does, without the tables of debuggers, for the platform that env names, else for this one.
+// compile builds the program as `make build` does, without the tables of debuggers, for the platform that env names,
+// else for this one.
 func (b *build) compile(ctx context.Context, env []string, program string) error {
 	_, err := output(ctx, append(env, "CGO_ENABLED=0"), "go", "build", "-C", "..", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -X github.com/holdfast-io/holdfast/cmd/holdfast/internal/commands.version="+b.version.described, "-o", program, "./cmd/holdfast")
+		"-ldflags", "-s -w -X github.com/holdfast-io/holdfast/cmd/holdfast/internal/commands.version="+
+			b.version.described, "-o", program, "./cmd/holdfast")
 	return err
 }
 

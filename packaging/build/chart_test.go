@@ -11,7 +11,8 @@ import (
 // Helm reads the packed chart, with all of its files and with the version of the build.
 func TestChart(t *testing.T) {
 	t.Chdir("..")
-	b := &build{version: version{semantic: "1.2.3+4.gabc1234"}, time: time.Unix(1, 0), dir: t.TempDir(), work: t.TempDir()}
+	b := &build{version: version{semantic: "1.2.3+4.gabc1234"}, time: time.Unix(1, 0), dir: t.TempDir(),
+		work: t.TempDir()}
 	if err := b.writeChart(); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,9 @@ func TestChart(t *testing.T) {
 	if m := packed.Metadata; m.Version != b.version.semantic || m.AppVersion != b.version.semantic {
 		t.Errorf("version %s, appVersion %s, want %s", m.Version, m.AppVersion, b.version.semantic)
 	}
-	if len(packed.Raw) != len(source.Raw) || len(source.Templates) == 0 || len(packed.Templates) != len(source.Templates) || len(packed.Schema) == 0 {
-		t.Errorf("%d files, %d templates, want %d and %d", len(packed.Raw), len(packed.Templates), len(source.Raw), len(source.Templates))
+	if len(packed.Raw) != len(source.Raw) || len(source.Templates) == 0 ||
+		len(packed.Templates) != len(source.Templates) || len(packed.Schema) == 0 {
+		t.Errorf("%d files, %d templates, want %d and %d", len(packed.Raw), len(packed.Templates), len(source.Raw),
+			len(source.Templates))
 	}
 }

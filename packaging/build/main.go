@@ -1,6 +1,6 @@
 // Command build makes the packages of Holdfast: archives of the binary for each platform; deb, rpm and apk for Linux;
-// the Helm chart; the licences and the bills of materials of what is linked; and the checksums of all of them. The same commit, version and
-// Go give the same bytes.
+// the Helm chart; the licences and the bills of materials of what is linked; and the checksums of all of them. The same
+// commit, version and Go give the same bytes.
 //
 // Run it from its module: cd packaging && go run ./build -version VERSION -time SECONDS DIR
 package main

@@ -28,7 +28,8 @@ type linked struct {
 func (b *build) writeNotices(ctx context.Context) error {
 	texts := map[string][]byte{} // by "module version, file"
 	for _, t := range targets {
-		list, err := output(ctx, append(t.env(), "CGO_ENABLED=0"), "go", "list", "-C", "..", "-deps", "-json=ImportPath,Dir,Standard,Module", "./cmd/holdfast")
+		list, err := output(ctx, append(t.env(), "CGO_ENABLED=0"), "go", "list", "-C", "..", "-deps",
+			"-json=ImportPath,Dir,Standard,Module", "./cmd/holdfast")
 		if err != nil {
 			return err
 		}
@@ -49,7 +50,8 @@ func (b *build) writeNotices(ctx context.Context) error {
 		return err
 	}
 	goroot, goversion, _ := strings.Cut(strings.TrimSpace(string(root)), "\n")
-	if texts["The Go standard library "+goversion+", LICENSE"], err = os.ReadFile(filepath.Join(goroot, "LICENSE")); err != nil {
+	if texts["The Go standard library "+goversion+", LICENSE"],
+		err = os.ReadFile(filepath.Join(goroot, "LICENSE")); err != nil {
 		return err
 	}
 	own, err := os.ReadFile("../LICENSE")
@@ -73,7 +75,8 @@ func joinNotices(own []byte, texts map[string][]byte) []byte {
 		titles[text] = append(titles[text], title)
 	}
 	if same := titles[string(bytes.TrimSpace(own))]; len(same) > 0 {
-		fmt.Fprintf(&document, "\nThe program contains the following works, under the licence above:\n\n%s\n", strings.Join(same, "\n"))
+		fmt.Fprintf(&document, "\nThe program contains the following works, under the licence above:\n\n%s\n",
+			strings.Join(same, "\n"))
 	}
 	for _, text := range order {
 		fmt.Fprintf(&document, "\n%s\n\nThe program contains the following works, under this text:\n\n%s\n\n%s\n",
@@ -84,8 +87,8 @@ func joinNotices(own []byte, texts map[string][]byte) []byte {
 
 var noticeName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([-_.].*)?$`)
 
-// addNotices adds the texts in the folders from that of the package up to that of its module. A module without any is an
-// error: what may not be distributed must not be packed.
+// addNotices adds the texts in the folders from that of the package up to that of its module. A module without any is
+// an error: what may not be distributed must not be packed.
 func (p *linked) addNotices(texts map[string][]byte) error {
 	if p.Standard || p.Module == nil || strings.HasPrefix(p.Module.Path, "github.com/holdfast-io/holdfast") {
 		return nil
@@ -112,7 +115,9 @@ func (p *linked) addNotices(texts map[string][]byte) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("%s has no licence: neither the folder of %s nor one above it in the module has a file of such a name", p.Module.Path, p.ImportPath)
+		return fmt.Errorf(
+			"%s has no licence: neither the folder of %s nor one above it in the module has a file of such a name",
+			p.Module.Path, p.ImportPath)
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ func (b *build) writePackages(t target, program string) error {
 }
 
 func (b *build) writePackage(t target, format, stage string) error {
-	variables := map[string]string{"ARCH": t.arch, "STAGE": stage, "VERSION": b.version.semantic, "VERSION_SCHEMA": "semver"}
+	variables := map[string]string{"ARCH": t.arch, "STAGE": stage, "VERSION": b.version.semantic,
+		"VERSION_SCHEMA": "semver"}
 	if format == "apk" {
 		variables["VERSION"], variables["VERSION_SCHEMA"] = b.version.alpine, "none"
 	}

@@ -13,15 +13,17 @@ type version struct {
 	alpine    string // as the apk has it
 }
 
-// describe matches what git describe prints: a tag, the number of commits since, the commit, and whether the files differ
-// from it; or the commit alone if there is no tag.
-var describe = regexp.MustCompile(`^(?:v(\d+\.\d+\.\d+)(?:-((?:alpha|beta|rc)\.?\d+))?(?:-(\d+)-g([0-9a-f]+))?|([0-9a-f]{7,40}))(-dirty)?$`)
+// describe matches what git describe prints: a tag, the number of commits since, the commit, and whether the files
+// differ from it; or the commit alone if there is no tag.
+var describe = regexp.MustCompile(
+	`^(?:v(\d+\.\d+\.\d+)(?:-((?:alpha|beta|rc)\.?\d+))?(?:-(\d+)-g([0-9a-f]+))?|([0-9a-f]{7,40}))(-dirty)?$`)
 
 // parseVersion sorts a build behind the tag that it follows: 1.2.3+4.gabc1234. Without a tag it is a 0.0.0.
 func parseVersion(text string) (version, error) {
 	m := describe.FindStringSubmatch(text)
 	if m == nil {
-		return version{}, fmt.Errorf("version %q: want what git describe prints, as v1.2.3, v1.2.3-rc.1 or v1.2.3-4-gabc1234", text)
+		return version{},
+			fmt.Errorf("version %q: want what git describe prints, as v1.2.3, v1.2.3-rc.1 or v1.2.3-4-gabc1234", text)
 	}
 	number, pre, commits, after, commit, dirty := m[1], m[2], m[3], m[4], m[5], m[6]
 	v := version{described: text, semantic: number, alpine: number}

@@ -1,5 +1,5 @@
-// Package chart_test renders the Helm chart, decodes what it renders as the types of Kubernetes, and runs the nodes as the
-// pods would.
+// Package chart_test renders the Helm chart, decodes what it renders as the types of Kubernetes, and runs the nodes as
+// the pods would.
 package chart_test
 
 import (
@@ -37,7 +37,8 @@ func render(t *testing.T, values string) (*release, error) {
 	must(t, err)
 	given, err := loader.LoadValues(strings.NewReader(values))
 	must(t, err)
-	all, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "hf", Namespace: "locks", IsInstall: true}, common.DefaultCapabilities)
+	all, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "hf", Namespace: "locks", IsInstall: true},
+		common.DefaultCapabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -96,14 +97,16 @@ const (
 // What refers to something finds it: services and the budget the pods, ports their names, mounts their volumes.
 func TestReferences(t *testing.T) {
 	for name, values := range map[string]string{
-		"Open": open, "Secured": secured, "LoggedIn": loggedIn, "External": external, "All": open + all, "One": open + "nodes: 1\n",
+		"Open": open, "Secured": secured, "LoggedIn": loggedIn, "External": external, "All": open + all,
+		"One":   open + "nodes: 1\n",
 		"Class": "embedded: {allowRemote: true, storage: {className: fast, size: 1Ti}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := render(t, values)
 			must(t, err)
 			pod := r.nodes.Spec.Template
-			selectors := []map[string]string{r.nodes.Spec.Selector.MatchLabels, r.budget.Spec.Selector.MatchLabels, pod.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels}
+			selectors := []map[string]string{r.nodes.Spec.Selector.MatchLabels, r.budget.Spec.Selector.MatchLabels,
+				pod.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels}
 			ports := map[string]bool{}
 			for _, p := range pod.Spec.Containers[0].Ports {
 				ports[p.Name] = true
@@ -123,10 +126,14 @@ func TestReferences(t *testing.T) {
 					}
 				}
 			}
-			if !slices.ContainsFunc(r.services, func(s corev1.Service) bool { return s.Name == r.nodes.Spec.ServiceName }) {
+			if !slices.ContainsFunc(r.services, func(
+				s corev1.Service) bool {
+				return s.Name == r.nodes.Spec.ServiceName
+			}) {
 				t.Errorf("there is no service %s", r.nodes.Spec.ServiceName)
 			}
-			for _, probe := range []*corev1.Probe{pod.Spec.Containers[0].ReadinessProbe, pod.Spec.Containers[0].LivenessProbe} {
+			for _, probe := range []*corev1.Probe{pod.Spec.Containers[0].ReadinessProbe,
+				pod.Spec.Containers[0].LivenessProbe} {
 				if probe == nil || !ports[probe.HTTPGet.Port.StrVal] {
 					t.Errorf("a probe is missing, or its port is none of the pod: %v", probe)
 				}
@@ -136,14 +143,19 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// The policy lets clients to NATS, nodes to one another, and only the namespace or named peers to HTTP. Its ports are those
-// of the pod.
+// The policy lets clients to NATS, nodes to one another, and only the namespace or named peers to HTTP. Its ports are
+// those of the pod.
 func TestNetworkPolicy(t *testing.T) {
-	named := "networkPolicy: {monitoring: [{namespaceSelector: {matchLabels: {a: b}}}], clients: [{podSelector: {matchLabels: {c: d}}}]}\n"
+	named :=
+		"networkPolicy: {monitoring: [{namespaceSelector: {matchLabels: {a: b}}}], clients: [{podSelector: " +
+			"{matchLabels: {c: d}}}]}\n"
 	for values, want := range map[string]string{
-		open:         "http from [pods map[]]; nats from []; cluster,nats from [pods map[app.kubernetes.io/instance:hf app.kubernetes.io/name:holdfast]]",
-		external:     "http from [pods map[]]",
-		open + named: "http from [namespaces map[a:b]]; nats from [pods map[c:d]]; cluster,nats from [pods map[app.kubernetes.io/instance:hf app.kubernetes.io/name:holdfast]]",
+		open: "http from [pods map[]]; nats from []; " +
+			"cluster,nats from [pods map[app.kubernetes.io/instance:hf app.kubernetes.io/name:holdfast]]",
+		external: "http from [pods map[]]",
+		open +
+			named: "http from [namespaces map[a:b]]; nats from [pods map[c:d]]; " +
+			"cluster,nats from [pods map[app.kubernetes.io/instance:hf app.kubernetes.io/name:holdfast]]",
 	} {
 		r, err := render(t, values)
 		must(t, err)
@@ -151,7 +163,8 @@ func TestNetworkPolicy(t *testing.T) {
 		for _, rule := range r.network.Spec.Ingress {
 			rules = append(rules, ruleText(t, r, rule))
 		}
-		if got := strings.Join(rules, "; "); got != want || !maps.Equal(r.network.Spec.PodSelector.MatchLabels, r.nodes.Spec.Selector.MatchLabels) {
+		if got := strings.Join(rules, "; "); got != want ||
+			!maps.Equal(r.network.Spec.PodSelector.MatchLabels, r.nodes.Spec.Selector.MatchLabels) {
 			t.Errorf("%sgot  %s of %v\nwant %s", values, got, r.network.Spec.PodSelector, want)
 		}
 	}
@@ -164,7 +177,8 @@ func ruleText(t *testing.T, r *release, rule networkingv1.NetworkPolicyIngressRu
 	t.Helper()
 	var ports, from []string
 	for _, p := range rule.Ports {
-		if !slices.ContainsFunc(r.nodes.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool { return c.Name == p.Port.StrVal }) {
+		if !slices.ContainsFunc(r.nodes.Spec.Template.Spec.Containers[0].Ports,
+			func(c corev1.ContainerPort) bool { return c.Name == p.Port.StrVal }) {
 			t.Errorf("the pod has no port %v", p.Port)
 		}
 		ports = append(ports, p.Port.StrVal)
@@ -203,12 +217,17 @@ func wantVolumes(t *testing.T, r *release) {
 // A refusal names the value, the rule or the way out.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct{ values, want string }{
-		"NoWay":           {"", "set embedded.auth.secret"},
-		"TwoNATS":         {open + "external: {url: nats://nats:4222}\n", "set one of them"},
-		"TwoLogins":       {"external: {url: nats://nats:4222, credsSecret: creds, user: me}\nenvironmentSecret: x\n", "two ways to log in"},
-		"AuthAndURL":      {"embedded: {auth: {secret: logins}}\nexternal: {url: nats://nats:4222}\nenvironmentSecret: x\n", "set one of them"},
-		"AuthAndConfig":   {"embedded: {auth: {secret: logins}, natsConfig: {secret: nats}}\nenvironmentSecret: x\n", "leave them out"},
-		"AuthAndRemote":   {"embedded: {auth: {secret: logins}, allowRemote: true}\nenvironmentSecret: x\n", "leave it out"},
+		"NoWay":   {"", "set embedded.auth.secret"},
+		"TwoNATS": {open + "external: {url: nats://nats:4222}\n", "set one of them"},
+		"TwoLogins": {"external: {url: nats://nats:4222, credsSecret: creds, user: me}\nenvironmentSecret: x\n",
+			"two ways to log in"},
+		"AuthAndURL": {
+			"embedded: {auth: {secret: logins}}\nexternal: {url: nats://nats:4222}\nenvironmentSecret: x\n",
+			"set one of them"},
+		"AuthAndConfig": {"embedded: {auth: {secret: logins}, natsConfig: {secret: nats}}\nenvironmentSecret: x\n",
+			"leave them out"},
+		"AuthAndRemote": {"embedded: {auth: {secret: logins}, allowRemote: true}\nenvironmentSecret: x\n",
+			"leave it out"},
 		"AuthNoPassword":  {"embedded: {auth: {secret: logins}}\n", "set environmentSecret"},
 		"ConfigAndRemote": {"embedded: {allowRemote: true, natsConfig: {secret: nats}}\n", "leave them out"},
 		"NoPassword":      {"embedded: {natsConfig: {secret: nats, user: holdfast}}\n", "set environmentSecret"},

@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// The commands and settings that the chart renders form a cluster, without and with logins and TLS. Each pod has a loopback
-// address instead of its own, and its names and folders are replaced by those of this machine.
+// The commands and settings that the chart renders form a cluster, without and with logins and TLS. Each pod has a
+// loopback address instead of its own, and its names and folders are replaced by those of this machine.
 func TestNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("this test starts three nodes")
@@ -30,13 +30,15 @@ func TestNodes(t *testing.T) {
 	program, secrets := filepath.Join(t.TempDir(), "holdfast"), t.TempDir()
 	run(t, "go", "build", "-C", "../..", "-buildvcs=false", "-o", program, "./cmd/holdfast")
 	issue(t, secrets)
-	must(t, os.WriteFile(filepath.Join(secrets, "auth.conf"), []byte("authorization { user: holdfast, password: secret }\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(secrets, "auth.conf"),
+		[]byte("authorization { user: holdfast, password: secret }\n"), 0o600))
 	for name, c := range map[string]struct {
 		values string
 		client []string
 	}{
-		"Open":     {open, []string{"--server", "nats://" + address(0) + ":4222"}},
-		"LoggedIn": {loggedIn, []string{"--server", "tls://" + address(0) + ":4222", "--user", "holdfast", "--password", "secret", "--tls-ca", secrets + "/ca.crt"}},
+		"Open": {open, []string{"--server", "nats://" + address(0) + ":4222"}},
+		"LoggedIn": {loggedIn, []string{"--server", "tls://" + address(0) + ":4222", "--user", "holdfast", "--password",
+			"secret", "--tls-ca", secrets + "/ca.crt"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.Contains(c.values, "environmentSecret") {
@@ -106,7 +108,8 @@ func issue(t *testing.T, dir string) {
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	must(t, err)
 	for name, block := range map[string]*pem.Block{
-		"tls.crt": {Type: "CERTIFICATE", Bytes: public}, "ca.crt": {Type: "CERTIFICATE", Bytes: public}, "tls.key": {Type: "PRIVATE KEY", Bytes: private},
+		"tls.crt": {Type: "CERTIFICATE", Bytes: public}, "ca.crt": {Type: "CERTIFICATE", Bytes: public},
+		"tls.key": {Type: "PRIVATE KEY", Bytes: private},
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}

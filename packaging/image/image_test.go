@@ -18,14 +18,16 @@ import (
 	"testing"
 )
 
-var dist = flag.String("dist", "", "`directory` with the image that make image has built; without it the tests are skipped")
+var dist = flag.String("dist", "",
+	"`directory` with the image that make image has built; without it the tests are skipped")
 
 // storage has containers of its own, so that the test leaves none behind.
 type storage struct{ dir string }
 
 func (s storage) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	args = append([]string{"--root", s.dir + "/storage", "--runroot", s.dir + "/run", "--storage-driver", "vfs"}, args...)
+	args = append([]string{"--root", s.dir + "/storage", "--runroot", s.dir + "/run", "--storage-driver", "vfs"},
+		args...)
 	return exec.CommandContext(t.Context(), "buildah", args...)
 }
 
@@ -55,7 +57,8 @@ func TestImage(t *testing.T) {
 	s := storage{t.TempDir()}
 	container := s.run(t, "from", "--quiet", "oci-archive:"+images[0])
 
-	serve := s.command(t, "run", "--isolation", "chroot", container, "--", "/usr/bin/holdfast", "serve", "--listen", "127.0.0.1:0")
+	serve := s.command(t, "run", "--isolation", "chroot", container, "--", "/usr/bin/holdfast", "serve", "--listen",
+		"127.0.0.1:0")
 	serve.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	var log strings.Builder
 	serve.Stderr = &log
@@ -77,7 +80,8 @@ func TestImage(t *testing.T) {
 	if url == "" {
 		t.Fatalf("the container is not ready: %v\n%s", serve.Wait(), &log)
 	}
-	out := s.run(t, "run", "--isolation", "chroot", container, "--", "/usr/bin/holdfast", "acquire", "orders.1", "--owner", "me", "--ttl", "1m", "--server", url)
+	out := s.run(t, "run", "--isolation", "chroot", container, "--", "/usr/bin/holdfast", "acquire", "orders.1",
+		"--owner", "me", "--ttl", "1m", "--server", url)
 	if !strings.Contains(out, "token 1") {
 		t.Errorf("acquired with %q", out)
 	}

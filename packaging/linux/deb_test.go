@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-var dist = flag.String("dist", "", "`directory` with the packages that make package has built; without it the tests are skipped")
+var dist = flag.String("dist", "",
+	"`directory` with the packages that make package has built; without it the tests are skipped")
 
 const (
 	configFile = "/etc/holdfast/holdfast.yaml"
@@ -60,7 +61,8 @@ func TestDeb(t *testing.T) {
 	m.wantAllowed(t)
 
 	m.run(t, "dpkg", "--remove", "holdfast")
-	m.wantFiles(t, map[string]bool{"/usr/bin/holdfast": false, unitFile: false, configFile: true, secrets: true, data: true})
+	m.wantFiles(t, map[string]bool{"/usr/bin/holdfast": false, unitFile: false, configFile: true, secrets: true,
+		data: true})
 	m.run(t, "dpkg", "--install", copyTo(t, m, first))
 	s = m.start(t)
 	m.acquire(t, 4)
@@ -115,7 +117,8 @@ func deb(t *testing.T, dir string) string {
 func newer(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "dist")
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./build", "-version", "v999.0.0", "-time", "1", "-targets", "linux/"+runtime.GOARCH, dir)
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./build", "-version", "v999.0.0", "-time", "1", "-targets",
+		"linux/"+runtime.GOARCH, dir)
 	cmd.Dir = ".."
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

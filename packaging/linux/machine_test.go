@@ -15,8 +15,8 @@ import (
 )
 
 // machine is a copy of this machine's system that a package may change: an overlay over its files, with a loopback
-// network of its own. It belongs to the thread of the test, and the kernel removes it with the thread. So a test uses it
-// from its own goroutine only, and has no subtests.
+// network of its own. It belongs to the thread of the test, and the kernel removes it with the thread. So a test uses
+// it from its own goroutine only, and has no subtests.
 type machine struct{ root string }
 
 func newMachine(t *testing.T) *machine {
@@ -37,7 +37,8 @@ func newMachine(t *testing.T) *machine {
 	for _, name := range []string{"root", "changes", "work"} {
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
-	must(t, unix.Mount("overlay", m.root, "overlay", 0, fmt.Sprintf("lowerdir=/,upperdir=%s/changes,workdir=%[1]s/work", dir)))
+	must(t, unix.Mount("overlay", m.root, "overlay", 0,
+		fmt.Sprintf("lowerdir=/,upperdir=%s/changes,workdir=%[1]s/work", dir)))
 	for _, name := range []string{"/proc", "/dev"} {
 		must(t, unix.Mount(name, m.path(name), "", unix.MS_BIND|unix.MS_REC, ""))
 	}
@@ -61,8 +62,10 @@ func (m *machine) command(t *testing.T, user uint32, name string, args ...string
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/usr/bin/env", append([]string{name}, args...)...)
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: m.root, Credential: &syscall.Credential{Uid: user, Gid: user}, Pdeathsig: syscall.SIGKILL}
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: m.root, Credential: &syscall.Credential{Uid: user, Gid: user},
+		Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
 

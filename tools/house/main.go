@@ -1,5 +1,6 @@
-// Command house measures the structure of the repository: how much of it there is, how big its objects are, how its files
-// depend on one another, and what a lone acquire runs through. The table is what a reading of the whole begins with.
+// Command house measures the structure of the repository: how much of it there is, how big its objects are, how its
+// files depend on one another, and what a lone acquire runs through. The table is what a reading of the whole begins
+// with.
 //
 // Run it from its own module: cd tools && go run ./house [-acquire dir] [-field pattern] [-v] tree
 package main
@@ -14,8 +15,10 @@ import (
 )
 
 func main() {
-	acquire := flag.String("acquire", "", "`file` with the coverage of one acquire, as go tool covdata textfmt writes it")
-	field := flag.String("field", "", "regular `expression` for the names of a field of the contract: count the files that have one")
+	acquire := flag.String("acquire", "",
+		"`file` with the coverage of one acquire, as go tool covdata textfmt writes it")
+	field := flag.String("field", "",
+		"regular `expression` for the names of a field of the contract: count the files that have one")
 	verbose := flag.Bool("v", false, "also print what is counted")
 	flag.Parse()
 	if flag.NArg() != 1 {

@@ -31,7 +31,8 @@ func objects(all []*packages.Package) row {
 	names := sorted(methods)
 	biggest := slices.MaxFunc(names, func(x, y string) int { return cmp.Compare(methods[x], methods[y]) })
 	details := byCount(methods)
-	return row{"biggest object, methods", fmt.Sprintf("%d (%s)", methods[biggest], biggest), details[:min(12, len(details))]}
+	return row{"biggest object, methods", fmt.Sprintf("%d (%s)", methods[biggest], biggest),
+		details[:min(12, len(details))]}
 }
 
 // receiver returns the name of a method's type.

@@ -32,7 +32,8 @@ func wayOf(coverage string, t *tree) ([]row, error) {
 		}
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Body == nil || !executed[name].within(set.Position(fn.Pos()).Line, set.Position(fn.End()).Line) {
+			if !ok || fn.Body == nil || !executed[name].within(set.Position(fn.Pos()).Line,
+				set.Position(fn.End()).Line) {
 				continue
 			}
 			functions++
@@ -41,7 +42,8 @@ func wayOf(coverage string, t *tree) ([]row, error) {
 			if fn.Recv != nil {
 				full = receiver(fn.Recv.List[0].Type) + "." + full
 			}
-			if feature.MatchString(strings.TrimSuffix(name[strings.LastIndex(name, "/")+1:], ".go")) || feature.MatchString(full) {
+			if feature.MatchString(strings.TrimSuffix(name[strings.LastIndex(name, "/")+1:], ".go")) ||
+				feature.MatchString(full) {
 				ofFeatures = append(ofFeatures, name+": "+full)
 			}
 		}
@@ -53,15 +55,17 @@ func wayOf(coverage string, t *tree) ([]row, error) {
 		}
 	}
 	return []row{
-		{"files executed by a lone acquire / with four functions or more", join(len(perFile), several), byCount(perFile)},
+		{"files executed by a lone acquire / with four functions or more", join(len(perFile), several),
+			byCount(perFile)},
 		{"functions executed / of features that it does not use", join(functions, len(ofFeatures)), ofFeatures},
 	}, nil
 }
 
-// feature finds names of what a plain acquire of an exclusive lock does not use. Some names have another meaning as well,
-// so the number is for comparison.
-var feature = regexp.MustCompile(`(?i)tenant|traces?$|tracing|span|session|identity|verif|batch(ed|es|ing)|shar(e|ed|ing)\b|permit|` +
-	`downgrade|losts?$|loss(es)?$|delay|secret|ephemeral|disconnect|quota|survey|election|watch|hint|tombstone|handover|holdsback`)
+// feature finds names of what a plain acquire of an exclusive lock does not use. Some names have another meaning as
+// well, so the number is for comparison.
+var feature = regexp.MustCompile(
+	`(?i)tenant|traces?$|tracing|span|session|identity|verif|batch(ed|es|ing)|shar(e|ed|ing)\b|permit|` +
+		`downgrade|losts?$|loss(es)?$|delay|secret|ephemeral|disconnect|quota|survey|election|watch|hint|tombstone|handover|holdsback`)
 
 // ranges are the executed lines of a file.
 type ranges [][2]int

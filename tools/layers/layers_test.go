@@ -18,8 +18,8 @@ const (
 	module = "github.com/holdfast-io/holdfast/"
 )
 
-// rule is a line of layers.txt: what the folders may import, and what their tests may import besides. In a rule that begins
-// with "only", folders are packages of others, and only the imports and tests may import them.
+// rule is a line of layers.txt: what the folders may import, and what their tests may import besides. In a rule that
+// begins with "only", folders are packages of others, and only the imports and tests may import them.
 type rule struct {
 	folders, imports, tests []string
 }
@@ -136,7 +136,8 @@ func checkOrder(t *testing.T, rules []rule) {
 	}
 }
 
-// ruleOf returns the rule of a folder: the one that names it, else that of the nearest folder above; nil if there is none.
+// ruleOf returns the rule of a folder: the one that names it, else that of the nearest folder above; nil if there is
+// none.
 func ruleOf(rules []rule, folder string) *rule {
 	names := []string{folder}
 	for dir := folder; dir != "."; dir = path.Dir(dir) {
@@ -165,8 +166,8 @@ func isOurs(imported string) bool {
 	return err == nil && info.IsDir()
 }
 
-// packages returns the folders with Go files, for whatever system these are. What is tested from outside, and the tools,
-// may import everything.
+// packages returns the folders with Go files, for whatever system these are. What is tested from outside, and the
+// tools, may import everything.
 func packages(t *testing.T) map[string]*pkg {
 	t.Helper()
 	all := make(map[string]*pkg)

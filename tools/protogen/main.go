@@ -119,7 +119,8 @@ func withImports(files linker.Files) []*descriptorpb.FileDescriptorProto {
 	return ordered
 }
 
-func generate(ctx context.Context, request *pluginpb.CodeGeneratorRequest) ([]*pluginpb.CodeGeneratorResponse_File, error) {
+func generate(ctx context.Context, request *pluginpb.CodeGeneratorRequest) ([]*pluginpb.CodeGeneratorResponse_File,
+	error) {
 	in, err := proto.Marshal(request)
 	if err != nil {
 		return nil, err

@@ -117,7 +117,8 @@ func (r *releaser) require(name string) (mod []byte, required []string, err erro
 	}
 	for _, replaced := range slices.Clone(f.Replace) {
 		if replaced.Old.Path != root && !strings.HasPrefix(replaced.Old.Path, root+"/") {
-			return nil, nil, fmt.Errorf("%s is replaced, which those who require this module would not see", replaced.Old.Path)
+			return nil, nil, fmt.Errorf("%s is replaced, which those who require this module would not see",
+				replaced.Old.Path)
 		}
 		required = append(required, replaced.Old.Path)
 		if err := f.AddRequire(replaced.Old.Path, r.version); err != nil {
@@ -146,7 +147,8 @@ func (r *releaser) sum(name string, required []string) error {
 		if !ok {
 			return fmt.Errorf("it requires %s, which is not released before it", p)
 		}
-		lines = append(lines, fmt.Sprintf("%s %s %s\n", p, r.version, sums[0]), fmt.Sprintf("%s %s/go.mod %s\n", p, r.version, sums[1]))
+		lines = append(lines, fmt.Sprintf("%s %s %s\n", p, r.version, sums[0]),
+			fmt.Sprintf("%s %s/go.mod %s\n", p, r.version, sums[1]))
 	}
 	slices.SortStableFunc(lines, func(a, b string) int {
 		pathA, _, _ := strings.Cut(a, " ")

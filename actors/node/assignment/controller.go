@@ -262,7 +262,8 @@ func (c *Controller) tick(ctx context.Context, now lease.Instant) {
 	for _, s := range c.shards {
 		s.led = since(c.cfg.Leads != nil && c.cfg.Leads(s.number), s.led, now)
 		if s.logsSlowOpening(now) {
-			c.cfg.Log.Info("still opening the shard", "shard", s.number, "for", now.Sub(s.opening), "records_read", s.records)
+			c.cfg.Log.Info("still opening the shard", "shard", s.number, "for", now.Sub(s.opening), "records_read",
+				s.records)
 		}
 	}
 	c.prove()

@@ -76,7 +76,8 @@ type process struct {
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, deaf: make(map[[2]string]bool), hung: make(map[string]chan struct{}), transferred: make(map[string]int)}
+		w := &world{T: t, deaf: make(map[[2]string]bool), hung: make(map[string]chan struct{}),
+			transferred: make(map[string]int)}
 		for range worldShards {
 			w.journals = append(w.journals, journaltest.NewMemory())
 		}
@@ -94,7 +95,8 @@ func (w *world) end() {
 
 // start starts a process.
 func (w *world) start(name string) *process {
-	x := &process{w: w, name: name, system: actors.NewSystem(slog.New(slog.DiscardHandler)), leads: make(map[uint32]bool), endpoints: make(map[uint32]bool), audit: &bytes.Buffer{}}
+	x := &process{w: w, name: name, system: actors.NewSystem(slog.New(slog.DiscardHandler)),
+		leads: make(map[uint32]bool), endpoints: make(map[uint32]bool), audit: &bytes.Buffer{}}
 	clock := actors.SystemClock()
 	var routers routing.Table
 	for shard := range uint32(worldShards) {
@@ -287,7 +289,8 @@ func (x *process) Answer(uint32, []lease.Answer) {}
 // Deliver implements routing.Transport.
 func (x *process) Deliver(s *actors.Shard, es []routing.Envelope) (left []routing.Envelope) {
 	for i, e := range es {
-		err := s.Send(&actors.Request{Resource: e.Resource, Event: lease.Get{Request: &messages.GetRequest{}, From: e.ReplyTo}})
+		err := s.Send(&actors.Request{Resource: e.Resource,
+			Event: lease.Get{Request: &messages.GetRequest{}, From: e.ReplyTo}})
 		switch {
 		case errors.Is(err, actors.ErrEnded):
 			return es[i:]
@@ -878,7 +881,8 @@ func TestEndpointIsTriedAgain(t *testing.T) {
 // However far apart nodes start, within the time that they listen, each shard is opened once: by the node that keeps
 // it. The buckets are led by others at first, and later by the owners.
 func TestStartSettlesAtOnce(t *testing.T) {
-	for _, apart := range []time.Duration{0, announceEvery / 5, announceEvery / 2, announceEvery, listenFor - time.Millisecond} {
+	for _, apart := range []time.Duration{0, announceEvery / 5, announceEvery / 2, announceEvery,
+		listenFor - time.Millisecond} {
 		t.Run(apart.String(), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.start("n1")

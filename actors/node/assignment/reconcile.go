@@ -82,7 +82,8 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 			c.stop(ctx, r)
 		}
 	case hasLasted(c.outdone, outdoneLimit, r.now) && r.assigned.hasAlternative(c.number, r.self()):
-		c.cfg.Log.Warn("JetStream confirms commits of other nodes, and none of this shard here; other nodes may take it",
+		c.cfg.Log.Warn(
+			"JetStream confirms commits of other nodes, and none of this shard here; other nodes may take it",
 			"shard", c.number, "unconfirmed_for", r.now.Sub(c.shard.Unconfirmed()))
 		c.fail(r.now)
 		c.stop(ctx, r)

@@ -69,7 +69,8 @@ func TestAssignmentIsTheSameEverywhere(t *testing.T) {
 // A node that leads a bucket gets the shard, as long as it has room.
 func TestLeaderOwns(t *testing.T) {
 	candidates := []*peer.Announcement{
-		{Node: "a", Incarnation: 1, Leads: []uint32{3}}, {Node: "b", Incarnation: 2, Leads: []uint32{0, 1}}, {Node: "c", Incarnation: 3, Leads: []uint32{2}},
+		{Node: "a", Incarnation: 1, Leads: []uint32{3}}, {Node: "b", Incarnation: 2, Leads: []uint32{0, 1}},
+		{Node: "c", Incarnation: 3, Leads: []uint32{2}},
 	}
 	if a := newAssignment(4, candidates); !slices.Equal(a.owner, []uint64{2, 2, 3, 1}) {
 		t.Errorf("got %v", a.owner)
@@ -107,7 +108,8 @@ func TestAssignmentIsItsRule(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "changes") {
 			candidates := nodes(t, shards)
 			for _, c := range candidates {
-				c.Failing = rapid.SliceOfNDistinct(rapid.Uint32Range(0, shards-1), 0, 3, rapid.ID[uint32]).Draw(t, "failing")
+				c.Failing = rapid.SliceOfNDistinct(rapid.Uint32Range(0, shards-1), 0, 3, rapid.ID[uint32]).Draw(t,
+					"failing")
 			}
 			a = a.with(candidates)
 			if want := ruled(shards, candidates); !slices.Equal(a.owner, want) {
@@ -128,7 +130,8 @@ func ruled(shards uint32, candidates []*peer.Announcement) []uint64 {
 	var all []pair
 	for node, c := range candidates {
 		for shard := range shards {
-			all = append(all, pair{pairing{shard, node, score(c.GetNode(), shard)}, slices.Contains(c.GetLeads(), shard), slices.Contains(c.GetFailing(), shard)})
+			all = append(all, pair{pairing{shard, node, score(c.GetNode(), shard)},
+				slices.Contains(c.GetLeads(), shard), slices.Contains(c.GetFailing(), shard)})
 		}
 	}
 	first := func(p, q bool) int { return cmp.Compare(count(q), count(p)) }
@@ -137,7 +140,8 @@ func ruled(shards uint32, candidates []*peer.Announcement) []uint64 {
 	})
 	for _, loaded := range []bool{true, false} {
 		for _, p := range all {
-			if owner[p.shard] != 0 || loaded && (p.fails || taken[p.node] > least || taken[p.node] == least && extras == 0) {
+			if owner[p.shard] != 0 || loaded && (p.fails || taken[p.node] > least ||
+				taken[p.node] == least && extras == 0) {
 				continue
 			}
 			if taken[p.node] == least {
@@ -166,7 +170,8 @@ func TestFewMoves(t *testing.T) {
 		for trial := range trials {
 			var all []*peer.Announcement
 			for i := range size + 1 {
-				all = append(all, &peer.Announcement{Node: fmt.Sprintf("t%d-n%d", trial, i), Incarnation: uint64(i + 1)})
+				all = append(all, &peer.Announcement{Node: fmt.Sprintf("t%d-n%d", trial, i),
+					Incarnation: uint64(i + 1)})
 			}
 			with, without := newAssignment(shards, all), newAssignment(shards, all[:size])
 			needed += len(with.of(uint64(size + 1)))
@@ -176,7 +181,8 @@ func TestFewMoves(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d and %d nodes: %.2f of %d shards move, %.2f of them must", size, size+1, float64(moved)/trials, shards, float64(needed)/trials)
+		t.Logf("%d and %d nodes: %.2f of %d shards move, %.2f of them must", size, size+1, float64(moved)/trials,
+			shards, float64(needed)/trials)
 		if moved > 2*needed {
 			t.Errorf("%d and %d nodes: %d shards move, of which %d must", size, size+1, moved, needed)
 		}

@@ -59,7 +59,8 @@ type state struct {
 }
 
 func newState() *state {
-	return &state{opening: lease.Never, opened: lease.Never, outdone: lease.Never, unowned: lease.Never, led: lease.Never}
+	return &state{opening: lease.Never, opened: lease.Never, outdone: lease.Never, unowned: lease.Never,
+		led: lease.Never}
 }
 
 // standing is the shard's, Ended if there is none. A shard that has ended counts as leaving until the leadership of

@@ -80,28 +80,35 @@ func TestOf(t *testing.T) {
 		want   string
 		err    string // a part of it
 	}{
-		"Off":              {identity.None, both, "", ""},
-		"Account":          {identity.Account, info(map[string]string{"acc": "APP"}), "APP", ""},
-		"Name":             {identity.User, info(map[string]string{"acc": "APP", "user": "alice"}), "alice", ""},
-		"NKey":             {identity.User, info(map[string]string{"user": alice, "issuer_key": "APP"}), alice, ""},
-		"JWT":              {identity.User, info(map[string]string{"user": "bob", "jwt": token, "issuer_key": a.public}), alice, ""},
-		"ClaimedJWT":       {identity.User, info(map[string]string{"user": "bob", "jwt": token}), "bob", ""},
-		"ClaimedJWTOfNKey": {identity.User, info(map[string]string{"user": "bob", "jwt": token, "issuer_key": "APP"}), "bob", ""},
-		"OtherIssuer":      {identity.User, info(map[string]string{"user": "bob", "jwt": token, "issuer_key": b.public}), "", "issuer"},
-		"BrokenJWT":        {identity.User, info(map[string]string{"user": "bob", "jwt": broken, "issuer_key": a.public}), "", "issuer"},
-		"Callout":          {identity.User, info(map[string]string{"user": "carol", "issuer_key": a.public}), "carol", ""},
-		"NoHeader":         {identity.User, nats.Header{"nats-request-info": both[header][:1]}, "", "service import"},
-		"TwoHeaders":       {identity.User, both, "", "one header"},
-		"NoShare":          {identity.User, info(map[string]string{"acc": "APP"}), "", "share: true"},
-		"Token":            {identity.User, info(map[string]string{"user": "[REDACTED]"}), "", "with a name"},
-		"NoAccount":        {identity.Account, info(map[string]string{"user": "alice"}), "", "bytes"},
-		"Slash":            {identity.User, info(map[string]string{"user": "alice/admin"}), "", "without slashes"},
-		"AccountSlash":     {identity.Account, info(map[string]string{"acc": "APP/A"}), "", "without slashes"},
-		"Space":            {identity.User, info(map[string]string{"user": " alice"}), "", "without slashes, and without spaces"},
-		"Control":          {identity.User, info(map[string]string{"user": "a\nb"}), "", "control"},
-		"Long":             {identity.User, info(map[string]string{"user": strings.Repeat("a", 201)}), "", "1 to 200 bytes"},
-		"LongHeader":       {identity.User, nats.Header{header: {strings.Repeat("a", 65<<10)}}, "", "at most"},
-		"NoJSON":           {identity.User, nats.Header{header: {"alice"}}, "", "JSON"},
+		"Off":     {identity.None, both, "", ""},
+		"Account": {identity.Account, info(map[string]string{"acc": "APP"}), "APP", ""},
+		"Name":    {identity.User, info(map[string]string{"acc": "APP", "user": "alice"}), "alice", ""},
+		"NKey":    {identity.User, info(map[string]string{"user": alice, "issuer_key": "APP"}), alice, ""},
+		"JWT": {identity.User, info(map[string]string{"user": "bob", "jwt": token,
+			"issuer_key": a.public}), alice, ""},
+		"ClaimedJWT": {identity.User, info(map[string]string{"user": "bob", "jwt": token}), "bob", ""},
+		"ClaimedJWTOfNKey": {identity.User, info(map[string]string{"user": "bob", "jwt": token, "issuer_key": "APP"}),
+			"bob", ""},
+		"OtherIssuer": {identity.User, info(map[string]string{"user": "bob", "jwt": token,
+			"issuer_key": b.public}), "", "issuer"},
+		"BrokenJWT": {identity.User, info(map[string]string{"user": "bob", "jwt": broken,
+			"issuer_key": a.public}), "", "issuer"},
+		"Callout": {identity.User, info(map[string]string{"user": "carol", "issuer_key": a.public}), "carol",
+			""},
+		"NoHeader":     {identity.User, nats.Header{"nats-request-info": both[header][:1]}, "", "service import"},
+		"TwoHeaders":   {identity.User, both, "", "one header"},
+		"NoShare":      {identity.User, info(map[string]string{"acc": "APP"}), "", "share: true"},
+		"Token":        {identity.User, info(map[string]string{"user": "[REDACTED]"}), "", "with a name"},
+		"NoAccount":    {identity.Account, info(map[string]string{"user": "alice"}), "", "bytes"},
+		"Slash":        {identity.User, info(map[string]string{"user": "alice/admin"}), "", "without slashes"},
+		"AccountSlash": {identity.Account, info(map[string]string{"acc": "APP/A"}), "", "without slashes"},
+		"Space": {identity.User, info(map[string]string{"user": " alice"}), "",
+			"without slashes, and without spaces"},
+		"Control": {identity.User, info(map[string]string{"user": "a\nb"}), "", "control"},
+		"Long": {identity.User, info(map[string]string{"user": strings.Repeat("a", 201)}), "",
+			"1 to 200 bytes"},
+		"LongHeader": {identity.User, nats.Header{header: {strings.Repeat("a", 65<<10)}}, "", "at most"},
+		"NoJSON":     {identity.User, nats.Header{header: {"alice"}}, "", "JSON"},
 	} {
 		v := identity.New(test.mode)
 		for range 2 { // the second time out of the cache
@@ -144,10 +151,12 @@ func TestNeeded(t *testing.T) {
 	for _, op := range messages.Operations {
 		field := messages.NewRequest(op).ProtoReflect().Descriptor().Fields().ByName("owner")
 		if want := field != nil || op.OfSession(); v.Needed(op) != want || off.Needed(op) {
-			t.Errorf("%s: needed %t and without verification %t, want %t and false", op, v.Needed(op), off.Needed(op), want)
+			t.Errorf("%s: needed %t and without verification %t, want %t and false", op, v.Needed(op), off.Needed(op),
+				want)
 		}
 		r := messages.NewRequest(op)
-		if err := identity.Own("alice", r); err != nil || field != nil && r.ProtoReflect().Get(field).String() != "alice" {
+		if err := identity.Own("alice", r); err != nil ||
+			field != nil && r.ProtoReflect().Get(field).String() != "alice" {
 			t.Errorf("%s: the owner is not filled in: %v, %v", op, r, err)
 		}
 	}

@@ -95,7 +95,8 @@ func checkIdentity(id string) error {
 		return err
 	}
 	if strings.Contains(id, "/") || strings.TrimSpace(id) != id {
-		return messages.Invalid(field, "a name without slashes, and without spaces at its ends", fmt.Sprintf("%.64q", id))
+		return messages.Invalid(field, "a name without slashes, and without spaces at its ends",
+			fmt.Sprintf("%.64q", id))
 	}
 	return nil
 }
@@ -115,7 +116,8 @@ func check(m *nats.Msg) error {
 	}
 	switch sent := m.Size() - len(m.Subject) - len(m.Reply) - len(m.Data); {
 	case count > maxHeaders:
-		return messages.Invalid(field, fmt.Sprintf("at most %d headers, with that of NATS", maxHeaders), fmt.Sprint(count))
+		return messages.Invalid(field, fmt.Sprintf("at most %d headers, with that of NATS", maxHeaders),
+			fmt.Sprint(count))
 	case sent > length:
 		return messages.Invalid(field, fmt.Sprintf("headers of %d bytes, as they were read", length),
 			fmt.Sprintf("%d bytes", sent))
@@ -151,7 +153,8 @@ func (v *Verifier) user(info clientInfo) (string, error) {
 	case info.JWT != "" && nkeys.IsValidPublicAccountKey(info.IssuerKey):
 		return v.users.subject(info.JWT, info.IssuerKey)
 	case info.User == "" || info.User == redacted:
-		return "", messages.Invalid(field, "a user with a name or an nkey; the service import needs share: true", "none")
+		return "", messages.Invalid(field, "a user with a name or an nkey; the service import needs share: true",
+			"none")
 	}
 	return info.User, nil
 }

@@ -182,7 +182,8 @@ func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
 	to := messages.ReplyTo{
 		Subject: m.Reply, Encoding: forwardedEncoding(m),
 		Origin: messages.Origin{
-			Inner: m.Header.Get(headerInner) != "", Identity: m.Header.Get(headerIdentity), Tenant: m.Header.Get(headerTenant),
+			Inner: m.Header.Get(headerInner) != "", Identity: m.Header.Get(headerIdentity),
+			Tenant: m.Header.Get(headerTenant),
 		},
 	}
 	if reply := m.Header.Get(headerReply); isReserved(reply) {

@@ -18,7 +18,8 @@ import (
 func TestForwardedMessage(t *testing.T) {
 	for _, encoding := range []messages.Encoding{messages.JSON, messages.Protobuf} {
 		for _, data := range []string{"", "{}", "\x0a\x01a"} {
-			to := messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding, Origin: messages.Origin{Identity: "alice", Tenant: "ORDERS"}}
+			to := messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding,
+				Origin: messages.Origin{Identity: "alice", Tenant: "ORDERS"}}
 			e := routing.Envelope{ReplyTo: to, Data: []byte(data), Hops: 2}
 			m := e.Message("to")
 			if got := routing.ForwardedReplyTo(m); got != to {
@@ -44,7 +45,8 @@ func TestForwardedMessage(t *testing.T) {
 // A request that a shard gives back is as its client has sent it, and one of its tenant.
 func TestReturnedRequestOfATenant(t *testing.T) {
 	for _, body := range []proto.Message{
-		&messages.AcquireRequest{Owner: "a", Session: "0123456789abcdef"}, &messages.ExtendRequest{Owner: "a", Session: "0123456789abcdef"},
+		&messages.AcquireRequest{Owner: "a", Session: "0123456789abcdef"},
+		&messages.ExtendRequest{Owner: "a", Session: "0123456789abcdef"},
 	} {
 		sent := proto.Clone(body)
 		routing.Qualify("ORDERS", body)
@@ -80,22 +82,25 @@ func TestHopsUnknown(t *testing.T) {
 // A header that is there several times is as none, in whatever case of its name, so that the order of a map decides
 // nothing.
 func TestTraceHeadersThatAreThereTwice(t *testing.T) {
-	const parent, other = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-00000000000000ff-01"
+	const parent, other = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"00-0af7651916cd43dd8448eb211c80319c-00000000000000ff-01"
 	for name, test := range map[string]struct {
 		header nats.Header
 		state  string
 		ok     bool
 	}{
-		"Once":           {nats.Header{"TraceParent": {parent}, "TRACESTATE": {"a=1"}}, "a=1", true},
-		"TwoSpellings":   {nats.Header{"traceparent": {parent}, "Traceparent": {other}}, "", false},
-		"TwoValues":      {nats.Header{"traceparent": {parent, other}}, "", false},
-		"NoValue":        {nats.Header{"traceparent": {}, "Traceparent": {parent}}, "", true},
-		"StateSpellings": {nats.Header{"traceparent": {parent}, "tracestate": {"a=1"}, "Tracestate": {"b=1"}}, "", true},
-		"StateValues":    {nats.Header{"traceparent": {parent}, "tracestate": {"a=1", "b=1"}}, "", true},
+		"Once":         {nats.Header{"TraceParent": {parent}, "TRACESTATE": {"a=1"}}, "a=1", true},
+		"TwoSpellings": {nats.Header{"traceparent": {parent}, "Traceparent": {other}}, "", false},
+		"TwoValues":    {nats.Header{"traceparent": {parent, other}}, "", false},
+		"NoValue":      {nats.Header{"traceparent": {}, "Traceparent": {parent}}, "", true},
+		"StateSpellings": {nats.Header{"traceparent": {parent}, "tracestate": {"a=1"}, "Tracestate": {"b=1"}}, "",
+			true},
+		"StateValues": {nats.Header{"traceparent": {parent}, "tracestate": {"a=1", "b=1"}}, "", true},
 	} {
 		for range 20 {
 			trace := routing.Trace(&nats.Msg{Header: test.header})
-			if (trace != nil) != test.ok || test.ok && (trace.Context.State != test.state || trace.Context.Traceparent() != parent) {
+			if (trace != nil) != test.ok || test.ok &&
+				(trace.Context.State != test.state || trace.Context.Traceparent() != parent) {
 				t.Fatalf("%s: %+v", name, trace)
 			}
 		}

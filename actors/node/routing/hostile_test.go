@@ -16,7 +16,8 @@ func FuzzForwarded(f *testing.F) {
 	target.Add("Holdfast-Hops", "2", "Holdfast-Call", "18446744073709551615", []byte("{}"))
 	target.Add("Holdfast-Hops", "-1", "Content-Type", "application/protobuf", []byte(""))
 	target.Add("Holdfast-Inner", "1", "Holdfast-Identity", "alice", []byte("\x0a\x01a"))
-	target.Add("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate", "a=1", []byte("\n{"))
+	target.Add("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate", "a=1",
+		[]byte("\n{"))
 	target.Add("Holdfast-Inner", "1", "content-TYPE", "application/json", []byte("\n{}"))
 	target.Fuzz(func(t *testing.T, name, value, otherName, otherValue string, data []byte) {
 		h := nats.Header{name: {value}}
@@ -27,7 +28,8 @@ func FuzzForwarded(f *testing.F) {
 		if hops < 0 {
 			t.Errorf("%d hops", hops)
 		}
-		if to.Origin.Trace = routing.Trace(m); to.Origin.Trace != nil && len(to.Origin.Trace.Context.State) > messages.MaxTracestateBytes {
+		if to.Origin.Trace = routing.Trace(m); to.Origin.Trace != nil &&
+			len(to.Origin.Trace.Context.State) > messages.MaxTracestateBytes {
 			t.Errorf("%d bytes of state", len(to.Origin.Trace.Context.State))
 		}
 		next := routing.Envelope{ReplyTo: to, Data: data, Hops: hops % 100}.Message("b")

@@ -112,7 +112,8 @@ func TestMissingOwnerLasts(t *testing.T) {
 			<-time.After(actors.LastingAfter / 10)
 			r.Route(routing.Envelope{})
 			r.Return(routing.Envelope{})
-			if r.Waiting() != 9 || len(c.refused) != 2 || !errors.Is(c.refused[0], actors.ErrLasting) || !errors.Is(c.refused[1], actors.ErrLasting) {
+			if r.Waiting() != 9 || len(c.refused) != 2 || !errors.Is(c.refused[0], actors.ErrLasting) ||
+				!errors.Is(c.refused[1], actors.ErrLasting) {
 				t.Errorf("%d wait, want 9; refused: %v", r.Waiting(), c.refused)
 			}
 			c.refused = nil
@@ -155,8 +156,10 @@ func TestRefusalNamesTheReason(t *testing.T) {
 		want   string
 	}{
 		{func() {}, unknown},
-		{func() { r.SetReason("cannot be opened: it is corrupt") }, "unavailable: shard 3 cannot be opened: it is corrupt; nothing happened, try again"},
-		{func() { r.SetOwner(nil, 0) }, "unavailable: shard 3 cannot be opened: it is corrupt; nothing happened, try again"},
+		{func() { r.SetReason("cannot be opened: it is corrupt") },
+			"unavailable: shard 3 cannot be opened: it is corrupt; nothing happened, try again"},
+		{func() { r.SetOwner(nil, 0) },
+			"unavailable: shard 3 cannot be opened: it is corrupt; nothing happened, try again"},
 		{func() { r.SetOwner(nil, 7); r.SetOwner(nil, 0) }, unknown},
 	} {
 		test.change()
@@ -174,9 +177,11 @@ func TestShardEndsAmidRequests(t *testing.T) {
 	c := &recorder{ends: 1}
 	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
 	r.SetOwner(&actors.Shard{}, 0)
-	r.Route(routing.Envelope{Key: "a"}, routing.Envelope{Key: "b"}, routing.Envelope{Key: "c"}, routing.Envelope{Key: "d"})
+	r.Route(routing.Envelope{Key: "a"}, routing.Envelope{Key: "b"}, routing.Envelope{Key: "c"},
+		routing.Envelope{Key: "d"})
 	r.SetOwner(nil, 7)
-	if got, want := append(keys(c.delivered), keys(c.forwarded)...), []string{"a", "b", "c", "d"}; !slices.Equal(got, want) {
+	if got, want := append(keys(c.delivered), keys(c.forwarded)...),
+		[]string{"a", "b", "c", "d"}; !slices.Equal(got, want) {
 		t.Errorf("%v arrive, want %v", got, want)
 	}
 }
@@ -208,7 +213,8 @@ func TestWaitIsReduced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := routing.Envelope{Operation: messages.OpAcquire, Data: data, ReplyTo: messages.ReplyTo{Encoding: messages.JSON}}
+			e := routing.Envelope{Operation: messages.OpAcquire, Data: data,
+				ReplyTo: messages.ReplyTo{Encoding: messages.JSON}}
 			r.Route(e)
 			<-time.After(queued)
 			r.SetOwner(nil, 7)

@@ -46,17 +46,20 @@ func answering(t *testing.T, status int, body string) (addr string, asked *atomi
 
 func TestConflict(t *testing.T) {
 	addr, _ := answering(t, http.StatusBadRequest, conflictAnswer)
-	err := failure(mustGuard(t, connect(addr)).Update(t.Context(), fence.Claim{Resource: "a", Token: 33}, update("t", "a", "x")))
+	err := failure(mustGuard(t, connect(addr)).Update(t.Context(), fence.Claim{Resource: "a", Token: 33},
+		update("t", "a", "x")))
 	wantConflict[*types.TransactionConflictException](t, err)
 
 	addr, _ = answering(t, http.StatusBadRequest, cancelledAnswer)
-	err = failure(mustMarks(t, connect(addr), "m").Transact(t.Context(), fence.Claim{Resource: "a", Token: 33}, transaction()))
+	err = failure(mustMarks(t, connect(addr), "m").Transact(t.Context(), fence.Claim{Resource: "a", Token: 33},
+		transaction()))
 	wantConflict[*types.TransactionCanceledException](t, err)
 }
 
 func wantConflict[Cause error](t *testing.T, err error) {
 	t.Helper()
-	if _, ok := errors.AsType[Cause](err); !ok || !errors.Is(err, fencedynamo.ErrConflict) || errors.Is(err, fence.ErrStale) {
+	if _, ok := errors.AsType[Cause](err); !ok || !errors.Is(err, fencedynamo.ErrConflict) ||
+		errors.Is(err, fence.ErrStale) {
 		t.Errorf("%v, want ErrConflict with its cause", err)
 	}
 }
@@ -76,7 +79,8 @@ func TestRepetition(t *testing.T) {
 			client := dynamodb.New(connect(addr).Options(), func(o *dynamodb.Options) {
 				o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 			})
-			err := failure(mustGuard(t, client).Update(t.Context(), fence.Claim{Resource: "a", Token: 33}, update("t", "a", "x")))
+			err := failure(mustGuard(t, client).Update(t.Context(), fence.Claim{Resource: "a", Token: 33},
+				update("t", "a", "x")))
 			if err == nil || errors.Is(err, fence.ErrStale) || errors.Is(err, fencedynamo.ErrConflict) {
 				t.Errorf("%v, want the error of the store", err)
 			}
@@ -91,7 +95,8 @@ func TestRepetition(t *testing.T) {
 func TestUnreadableMark(t *testing.T) {
 	addr, _ := answering(t, http.StatusBadRequest,
 		`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"}`)
-	err := failure(mustGuard(t, connect(addr)).Update(t.Context(), fence.Claim{Resource: "a", Token: 33}, update("t", "a", "x")))
+	err := failure(mustGuard(t, connect(addr)).Update(t.Context(), fence.Claim{Resource: "a", Token: 33},
+		update("t", "a", "x")))
 	wantConditionFailed(t, err)
 	if !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("%v, want one that says what is unknown", err)

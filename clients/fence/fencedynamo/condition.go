@@ -87,7 +87,9 @@ func (m mark) apart(e expressions) error {
 }
 
 func (m mark) taken() error {
-	return fmt.Errorf("%w: the attribute %q holds the mark, which only the guard writes; choose another one with WithAttribute", fence.ErrInvalid, m.attribute)
+	return fmt.Errorf(
+		"%w: the attribute %q holds the mark, which only the guard writes; choose another one with WithAttribute",
+		fence.ErrInvalid, m.attribute)
 }
 
 // balanced tells whether s keeps within the parentheses that will be put around it. An expression has no

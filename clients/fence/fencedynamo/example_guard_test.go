@@ -55,12 +55,13 @@ func ExampleMarks_Transact() {
 		log.Fatal(err)
 	}
 	closeAccount := func(token fence.Token, id string) error {
-		_, err := marks.Transact(ctx, fence.Claim{Resource: "accounts", Token: token}, &dynamodb.TransactWriteItemsInput{
-			TransactItems: []types.TransactWriteItem{{Delete: &types.Delete{
-				TableName: aws.String("accounts"),
-				Key:       map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}},
-			}}},
-		})
+		_, err := marks.Transact(ctx, fence.Claim{Resource: "accounts", Token: token},
+			&dynamodb.TransactWriteItemsInput{
+				TransactItems: []types.TransactWriteItem{{Delete: &types.Delete{
+					TableName: aws.String("accounts"),
+					Key:       map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}},
+				}}},
+			})
 		return err
 	}
 

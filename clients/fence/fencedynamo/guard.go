@@ -55,7 +55,8 @@ func New(client Client, opts ...Option) (*Guard, error) {
 	case client == nil:
 		return nil, fmt.Errorf("%w: the client is nil", fence.ErrInvalid)
 	case m.attribute == "" || len(m.attribute) > 255:
-		return nil, fmt.Errorf("%w: the attribute of the mark must have 1 to 255 bytes: %q", fence.ErrInvalid, m.attribute)
+		return nil, fmt.Errorf("%w: the attribute of the mark must have 1 to 255 bytes: %q", fence.ErrInvalid,
+			m.attribute)
 	}
 	return &Guard{client, m}, nil
 }
@@ -67,12 +68,14 @@ func New(client Client, opts ...Option) (*Guard, error) {
 // input breaks a rule, [fence.ErrMalformed] if the stored mark is not one, [ErrConflict] if a transaction was
 // changing the item, and DynamoDB's ConditionalCheckFailedException if the caller's own condition fails;
 // nothing was written then. After [fence.ErrUnknown] the item may have been written.
-func (g *Guard) Update(ctx context.Context, c fence.Claim, in *dynamodb.UpdateItemInput) (_ *dynamodb.UpdateItemOutput, err error) {
+func (g *Guard) Update(ctx context.Context, c fence.Claim, in *dynamodb.UpdateItemInput) (_ *dynamodb.UpdateItemOutput,
+	err error) {
 	defer g.mark.observer.Conclude(guardName, c, &err)
 	if in == nil {
 		return nil, errNoInput
 	}
-	e, err := g.mark.guard(expressions{in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues}, c)
+	e, err := g.mark.guard(expressions{in.ConditionExpression, in.ExpressionAttributeNames,
+		in.ExpressionAttributeValues}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +83,8 @@ func (g *Guard) Update(ctx context.Context, c fence.Claim, in *dynamodb.UpdateIt
 	if guarded.UpdateExpression, err = g.mark.raise(in.UpdateExpression); err != nil {
 		return nil, err
 	}
-	guarded.ConditionExpression, guarded.ExpressionAttributeNames, guarded.ExpressionAttributeValues = e.condition, e.names, e.values
+	guarded.ConditionExpression, guarded.ExpressionAttributeNames, guarded.ExpressionAttributeValues = e.condition,
+		e.names, e.values
 	guarded.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	out, err := g.client.UpdateItem(ctx, &guarded, repeatThrottled)
 	if err != nil {
@@ -96,17 +100,20 @@ func (g *Guard) Raise(ctx context.Context, c fence.Claim, table string, key map[
 	return err
 }
 
-// Modify replaces an item by what f makes of it; old has the key alone if there was none. It raises the mark and reads in
-// one step, before f, and then puts the item, so the late write of a holder that was paused in between is refused. One
-// lock must protect the whole item, and calls under equal tokens must not overlap. The claim is checked twice, so
-// [fence.Once] is [fence.ErrInvalid]. If f fails, the mark is raised, and the error is that of f. Other errors are those
-// of [Guard.Update].
+// Modify replaces an item by what f makes of it; old has the key alone if there was none. It raises the mark and reads
+// in one step, before f, and then puts the item, so the late write of a holder that was paused in between is refused.
+// One lock must protect the whole item, and calls under equal tokens must not overlap. The claim is checked twice, so
+// [fence.Once] is [fence.ErrInvalid]. If f fails, the mark is raised, and the error is that of f. Other errors are
+// those of [Guard.Update].
 func (g *Guard) Modify(ctx context.Context, c fence.Claim, table string, key map[string]types.AttributeValue,
 	f func(old map[string]types.AttributeValue) (map[string]types.AttributeValue, error)) error {
 	if g.mark.rule == fence.Once {
-		return fmt.Errorf("%w: Modify checks a claim twice, and the rule is %v; use Update with a condition on what was read", fence.ErrInvalid, fence.Once)
+		return fmt.Errorf(
+			"%w: Modify checks a claim twice, and the rule is %v; use Update with a condition on what was read",
+			fence.ErrInvalid, fence.Once)
 	}
-	read, err := g.Update(ctx, c, &dynamodb.UpdateItemInput{TableName: &table, Key: key, ReturnValues: types.ReturnValueAllNew})
+	read, err := g.Update(ctx, c, &dynamodb.UpdateItemInput{TableName: &table, Key: key,
+		ReturnValues: types.ReturnValueAllNew})
 	if err != nil {
 		return err
 	}
@@ -127,12 +134,14 @@ func (g *Guard) Modify(ctx context.Context, c fence.Claim, table string, key map
 
 // Put replaces an item, or makes it, as PutItem does; the new item has the raised mark. Errors are those of
 // [Guard.Update].
-func (g *Guard) Put(ctx context.Context, c fence.Claim, in *dynamodb.PutItemInput) (_ *dynamodb.PutItemOutput, err error) {
+func (g *Guard) Put(ctx context.Context, c fence.Claim, in *dynamodb.PutItemInput) (_ *dynamodb.PutItemOutput,
+	err error) {
 	defer g.mark.observer.Conclude(guardName, c, &err)
 	if in == nil {
 		return nil, errNoInput
 	}
-	e, err := g.mark.guard(expressions{in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues}, c)
+	e, err := g.mark.guard(expressions{in.ConditionExpression, in.ExpressionAttributeNames,
+		in.ExpressionAttributeValues}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +151,8 @@ func (g *Guard) Put(ctx context.Context, c fence.Claim, in *dynamodb.PutItemInpu
 	guarded := *in
 	guarded.Item = map[string]types.AttributeValue{g.mark.attribute: number(c.Token)}
 	maps.Copy(guarded.Item, in.Item)
-	guarded.ConditionExpression, guarded.ExpressionAttributeNames, guarded.ExpressionAttributeValues = e.condition, e.names, e.values
+	guarded.ConditionExpression, guarded.ExpressionAttributeNames, guarded.ExpressionAttributeValues = e.condition,
+		e.names, e.values
 	guarded.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	out, err := g.client.PutItem(ctx, &guarded, repeatThrottled)
 	if err != nil {

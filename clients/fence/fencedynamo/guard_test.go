@@ -68,10 +68,11 @@ func (r *register) Write(ctx context.Context, c fence.Claim, value string) error
 }
 
 func (r *register) Modify(ctx context.Context, c fence.Claim, f func(old string) (string, error)) error {
-	return r.guard.Modify(ctx, c, r.table, key(c.Resource), func(old map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
-		value, err := f(valueOf(old))
-		return item(c.Resource, value), err
-	})
+	return r.guard.Modify(ctx, c, r.table, key(c.Resource),
+		func(old map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
+			value, err := f(valueOf(old))
+			return item(c.Resource, value), err
+		})
 }
 
 func (r *register) Raise(ctx context.Context, c fence.Claim) error {
@@ -124,7 +125,8 @@ func TestUpdateExpressions(t *testing.T) {
 	client, table := connect(dynalite.Addr), makeTable(t)
 	guard := mustGuard(t, client)
 	names := map[string]string{"#v": "value", "#set": "inset"}
-	values := map[string]types.AttributeValue{":v": text("=x"), ":set": text("y"), ":one": &types.AttributeValueMemberN{Value: "1"}}
+	values := map[string]types.AttributeValue{":v": text("=x"), ":set": text("y"),
+		":one": &types.AttributeValueMemberN{Value: "1"}}
 	for expression, want := range map[string]string{
 		"SET #v = :v":                           "x",
 		"set #v = :v, spare = :v":               "x",
@@ -172,8 +174,10 @@ func TestTwoAttributes(t *testing.T) {
 	other := mustGuard(t, client, fencedynamo.WithAttribute("fence of the other"))
 	must(t, failure(one.Update(t.Context(), fence.Claim{Resource: "one", Token: 50}, update(table, "a", "one"))))
 	must(t, failure(other.Update(t.Context(), fence.Claim{Resource: "other", Token: 2}, update(table, "a", "two"))))
-	wantStale(t, failure(one.Update(t.Context(), fence.Claim{Resource: "one", Token: 49}, update(table, "a", "three"))), 50)
-	wantStale(t, failure(other.Update(t.Context(), fence.Claim{Resource: "other", Token: 1}, update(table, "a", "three"))), 2)
+	wantStale(t, failure(one.Update(t.Context(), fence.Claim{Resource: "one", Token: 49}, update(table, "a", "three"))),
+		50)
+	wantStale(t, failure(other.Update(t.Context(), fence.Claim{Resource: "other", Token: 1},
+		update(table, "a", "three"))), 2)
 }
 
 // An invalid input of the caller is refused before it is sent.
@@ -181,13 +185,27 @@ func TestInvalidInput(t *testing.T) {
 	client, table := connect("127.0.0.1:1"), "t"
 	guard, c := mustGuard(t, client), fence.Claim{Resource: "a", Token: 33}
 	for name, edit := range map[string]func(*dynamodb.UpdateItemInput){
-		"reserved name":            func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeNames["#holdfast_x"] = "x" },
-		"reserved value":           func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeValues[":holdfast_token"] = text("x") },
-		"mark under a name":        func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeNames["#m"] = fencedynamo.DefaultAttribute },
-		"mark itself":              func(in *dynamodb.UpdateItemInput) { in.UpdateExpression = aws.String("REMOVE holdfast_fence") },
-		"mark by our name":         func(in *dynamodb.UpdateItemInput) { in.UpdateExpression = aws.String("REMOVE #holdfast_mark") },
-		"breaks out":               func(in *dynamodb.UpdateItemInput) { in.ConditionExpression = aws.String("#v = :v) OR (#v = :v") },
-		"opens and does not close": func(in *dynamodb.UpdateItemInput) { in.ConditionExpression = aws.String("(#v = :v") },
+		"reserved name": func(in *dynamodb.UpdateItemInput) {
+			in.ExpressionAttributeNames["#holdfast_x"] = "x"
+		},
+		"reserved value": func(in *dynamodb.UpdateItemInput) {
+			in.ExpressionAttributeValues[":holdfast_token"] = text("x")
+		},
+		"mark under a name": func(in *dynamodb.UpdateItemInput) {
+			in.ExpressionAttributeNames["#m"] = fencedynamo.DefaultAttribute
+		},
+		"mark itself": func(in *dynamodb.UpdateItemInput) {
+			in.UpdateExpression = aws.String("REMOVE holdfast_fence")
+		},
+		"mark by our name": func(in *dynamodb.UpdateItemInput) {
+			in.UpdateExpression = aws.String("REMOVE #holdfast_mark")
+		},
+		"breaks out": func(in *dynamodb.UpdateItemInput) {
+			in.ConditionExpression = aws.String("#v = :v) OR (#v = :v")
+		},
+		"opens and does not close": func(in *dynamodb.UpdateItemInput) {
+			in.ConditionExpression = aws.String("(#v = :v")
+		},
 	} {
 		in := update(table, "a", "x")
 		edit(in)
@@ -233,7 +251,8 @@ func TestMalformedMark(t *testing.T) {
 				failure(guard.Update(t.Context(), c, update(table, "a", "lost"))),
 				failure(guard.Put(t.Context(), c, &dynamodb.PutItemInput{TableName: &table, Item: item("a", "lost")})),
 			} {
-				if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
+				if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) ||
+					errors.Is(err, fence.ErrInvalid) {
 					t.Errorf("%v, want ErrMalformed", err)
 				}
 			}
@@ -254,12 +273,13 @@ func TestMissingTable(t *testing.T) {
 func TestModify(t *testing.T) {
 	client, table := connect(dynalite.Addr), makeTable(t)
 	guard, c := mustGuard(t, client), fence.Claim{Resource: "a", Token: 33}
-	must(t, guard.Modify(t.Context(), c, table, key("a"), func(old map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
-		if len(old) != 1 || old["id"] == nil {
-			t.Errorf("a new item has %v", old)
-		}
-		return item("b", "one"), nil
-	}))
+	must(t, guard.Modify(t.Context(), c, table, key("a"),
+		func(old map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
+			if len(old) != 1 || old["id"] == nil {
+				t.Errorf("a new item has %v", old)
+			}
+			return item("b", "one"), nil
+		}))
 	wantValue(t, client, table, "a", "one")
 	wantValue(t, client, table, "b", "")
 	once := mustGuard(t, client, fencedynamo.WithRule(fence.Once))

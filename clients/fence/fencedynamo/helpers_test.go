@@ -63,7 +63,8 @@ func mustMarks(tb testing.TB, client fencedynamo.Client, table string, opts ...f
 }
 
 // through returns registers that reach the server at addr by a detour.
-func through(at func(testing.TB, fence.Rule, string) fencetest.Register, addr string) func(testing.TB, fence.Rule, func(string) string) fencetest.Register {
+func through(at func(testing.TB, fence.Rule, string) fencetest.Register, addr string) func(testing.TB, fence.Rule,
+	func(string) string) fencetest.Register {
 	return func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
 		tb.Helper()
 		return at(tb, rule, via(addr))
@@ -103,7 +104,8 @@ func used[V any](all map[string]V, expression string) map[string]V {
 
 // value returns the value of an item, empty if there is none.
 func value(ctx context.Context, client *dynamodb.Client, table, id string) (string, error) {
-	out, err := client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: key(id), ConsistentRead: aws.Bool(true)})
+	out, err := client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: key(id),
+		ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return "", err
 	}

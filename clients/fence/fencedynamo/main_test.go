@@ -60,7 +60,8 @@ func startDynalite(tb testing.TB) *fencetest.Process {
 				"--path", data, "--createTableMs", "0", "--deleteTableMs", "0")
 		},
 		Ready: func(ctx context.Context, addr string) error {
-			_, err := connect(addr).ListTables(ctx, &dynamodb.ListTablesInput{}, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+			_, err := connect(addr).ListTables(ctx, &dynamodb.ListTablesInput{},
+				func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 			return err
 		},
 	}.Start(tb)

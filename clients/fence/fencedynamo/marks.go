@@ -34,10 +34,12 @@ var _ fence.Marks = (*Marks)(nil)
 // change that as you like, but not its key.
 func MarksTable(name string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{
-		TableName:            &name,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String(keyResource), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String(keyResource), KeyType: types.KeyTypeHash}},
-		BillingMode:          types.BillingModePayPerRequest,
+		TableName: &name,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String(keyResource), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String(keyResource), KeyType: types.KeyTypeHash}},
+		BillingMode: types.BillingModePayPerRequest,
 	}
 }
 
@@ -49,7 +51,8 @@ func NewMarks(client Client, table string, opts ...Option) (*Marks, error) {
 		return nil, err
 	}
 	if g.mark.attribute == keyResource {
-		return nil, fmt.Errorf("%w: the attribute %q is the key of the table of marks; choose another one", fence.ErrInvalid, keyResource)
+		return nil, fmt.Errorf("%w: the attribute %q is the key of the table of marks; choose another one",
+			fence.ErrInvalid, keyResource)
 	}
 	return &Marks{g, table}, nil
 }
@@ -68,7 +71,8 @@ func (m *Marks) Raise(ctx context.Context, c fence.Claim) error {
 // one, and [ErrConflict] after a conflict with another transaction. If a condition of the caller fails, it is
 // DynamoDB's TransactionCanceledException: its reasons are those of the caller's actions, in order, and one
 // for the mark. Nothing was written then. After [fence.ErrUnknown] all of it or nothing was written.
-func (m *Marks) Transact(ctx context.Context, c fence.Claim, in *dynamodb.TransactWriteItemsInput) (_ *dynamodb.TransactWriteItemsOutput, err error) {
+func (m *Marks) Transact(ctx context.Context, c fence.Claim,
+	in *dynamodb.TransactWriteItemsInput) (_ *dynamodb.TransactWriteItemsOutput, err error) {
 	defer m.guard.mark.observer.Conclude(guardName, c, &err)
 	if in == nil {
 		return nil, errNoInput
@@ -106,11 +110,13 @@ func (m *Marks) action(c fence.Claim) (types.TransactWriteItem, error) {
 // admit checks that the caller's actions leave the marks alone, and room for one more.
 func (m *Marks) admit(actions []types.TransactWriteItem) error {
 	if len(actions) > mostActions {
-		return fmt.Errorf("%w: a guarded transaction has at most %d actions, not %d; split it", fence.ErrInvalid, mostActions, len(actions))
+		return fmt.Errorf("%w: a guarded transaction has at most %d actions, not %d; split it", fence.ErrInvalid,
+			mostActions, len(actions))
 	}
 	for i, a := range actions {
 		if name := tableOf(a); name == m.table || strings.HasSuffix(name, "/"+m.table) {
-			return fmt.Errorf("%w: action %d is on the table of marks, which only the guard writes; use another table", fence.ErrInvalid, i)
+			return fmt.Errorf("%w: action %d is on the table of marks, which only the guard writes; use another table",
+				fence.ErrInvalid, i)
 		}
 	}
 	return nil
@@ -152,7 +158,9 @@ func isConflict(r types.CancellationReason) bool { return aws.ToString(r.Code) =
 // hint says how to make the table of marks if a table is missing.
 func (m *Marks) hint(err error) error {
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
-		return fmt.Errorf("%w; the table of marks is %q: create it once with CreateTable(ctx, fencedynamo.MarksTable(%[2]q))", err, m.table)
+		return fmt.Errorf(
+			"%w; the table of marks is %q: create it once with CreateTable(ctx, fencedynamo.MarksTable(%[2]q))", err,
+			m.table)
 	}
 	return err
 }

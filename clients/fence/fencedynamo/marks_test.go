@@ -126,13 +126,14 @@ func TestTransactInvalid(t *testing.T) {
 	}
 	c := fence.Claim{Resource: "r", Token: 33}
 	for name, in := range map[string]*dynamodb.TransactWriteItemsInput{
-		"no input":     nil,
-		"100 actions":  transaction(make([]types.TransactWriteItem, 100)...),
-		"put":          transaction(on("data"), on(table)),
-		"ARN":          transaction(on("arn:aws:dynamodb:eu-central-1:123456789012:table/" + table)),
-		"update":       transaction(types.TransactWriteItem{Update: &types.Update{TableName: aws.String(table)}}),
-		"deletion":     transaction(types.TransactWriteItem{Delete: &types.Delete{TableName: aws.String(table)}}),
-		"closer check": transaction(types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: aws.String(table)}}),
+		"no input":    nil,
+		"100 actions": transaction(make([]types.TransactWriteItem, 100)...),
+		"put":         transaction(on("data"), on(table)),
+		"ARN":         transaction(on("arn:aws:dynamodb:eu-central-1:123456789012:table/" + table)),
+		"update":      transaction(types.TransactWriteItem{Update: &types.Update{TableName: aws.String(table)}}),
+		"deletion":    transaction(types.TransactWriteItem{Delete: &types.Delete{TableName: aws.String(table)}}),
+		"closer check": transaction(types.TransactWriteItem{
+			ConditionCheck: &types.ConditionCheck{TableName: aws.String(table)}}),
 	} {
 		wantInvalid(t, name, failure(marks.Transact(t.Context(), c, in)))
 	}
@@ -143,7 +144,8 @@ func TestTransactInvalid(t *testing.T) {
 // Names are keys as they are: of any length that is allowed, and of any bytes.
 func TestNames(t *testing.T) {
 	marks := mustMarks(t, connect(dynalite.Addr), makeMarks(t))
-	names := []string{strings.Repeat("n", 512), strings.Repeat("n", 511), strings.Repeat("é", 256), strings.Repeat("🔒", 128),
+	names := []string{strings.Repeat("n", 512), strings.Repeat("n", 511), strings.Repeat("é", 256),
+		strings.Repeat("🔒", 128),
 		"resource", "#holdfast_mark", ":holdfast_token", " ", ".", "a/../b", "a", "A"}
 	for i, name := range names {
 		must(t, marks.Raise(t.Context(), fence.Claim{Resource: name, Token: fence.Token(100 + i)}))
@@ -169,8 +171,9 @@ func TestMissingMarks(t *testing.T) {
 func TestMalformedMarkOfItsOwn(t *testing.T) {
 	client, table := connect(transactions), makeMarks(t)
 	marks, c := mustMarks(t, client, table), fence.Claim{Resource: "r", Token: 33}
-	must(t, failure(client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
-		"resource": text("r"), fencedynamo.DefaultAttribute: text("34")}})))
+	must(t, failure(client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table,
+		Item: map[string]types.AttributeValue{
+			"resource": text("r"), fencedynamo.DefaultAttribute: text("34")}})))
 	for _, err := range []error{marks.Raise(t.Context(), c), failure(marks.Transact(t.Context(), c, transaction()))} {
 		if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
 			t.Errorf("%v, want ErrMalformed", err)

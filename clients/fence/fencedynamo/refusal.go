@@ -42,12 +42,14 @@ func (g *Guard) explain(ctx context.Context, c fence.Claim, cause error, p place
 
 // judge tells whether a condition has failed because of the mark. The item is the one that failed it, nil
 // if the store did not say.
-func (g *Guard) judge(ctx context.Context, c fence.Claim, cause error, item map[string]types.AttributeValue, p place) error {
+func (g *Guard) judge(ctx context.Context, c fence.Claim, cause error, item map[string]types.AttributeValue,
+	p place) error {
 	var err error
 	if item == nil {
 		// A mark that has risen since then refuses the claim just as well.
 		if item, err = g.look(ctx, p); err != nil {
-			return fmt.Errorf("resource %q, table %q: %w; whether the mark was the reason is unknown: %w", c.Resource, aws.ToString(p.table), cause, err)
+			return fmt.Errorf("resource %q, table %q: %w; whether the mark was the reason is unknown: %w", c.Resource,
+				aws.ToString(p.table), cause, err)
 		}
 	}
 	highest, err := g.mark.read(item)

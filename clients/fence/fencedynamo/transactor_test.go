@@ -12,8 +12,8 @@ import (
 )
 
 // transactor gives dynalite the two things of DynamoDB that it lacks: TransactWriteItems, each once by
-// its request token, and the item in the answer to a failed condition. Expressions are dynalite's business in both: each action of a
-// transaction is sent there by itself, with its condition as it is, and undone if another one fails.
+// its request token, and the item in the answer to a failed condition. Expressions are dynalite's business in both:
+// each action of a transaction is sent there by itself, with its condition as it is, and undone if another one fails.
 //
 // It is atomic for its own clients, one after another; a crash of dynalite in the middle of a
 // transaction would tear it. So it stands for how DynamoDB answers, and not for how it recovers.
@@ -100,15 +100,18 @@ func (t *transactor) transact(h http.Header, in object) (answer, error) {
 		return answer{http.StatusOK, object{}}, nil
 	}
 	return answer{http.StatusBadRequest, object{
-		"__type":              errorType + "TransactionCanceledException",
-		"Message":             fmt.Sprintf("Transaction cancelled, please refer cancellation reasons for specific reasons [%s]", strings.Join(codes, ", ")),
+		"__type": errorType + "TransactionCanceledException",
+		"Message": fmt.Sprintf(
+			"Transaction cancelled, please refer cancellation reasons for specific reasons [%s]",
+			strings.Join(codes, ", ")),
 		"CancellationReasons": reasons,
 	}}, rollback(undo)
 }
 
 // act does one action, and returns what undoes it.
 func (t *transactor) act(h http.Header, kind string, in object) (answer, func() error, error) {
-	operation := map[string]string{"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "UpdateItem"}[kind]
+	operation := map[string]string{"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem",
+		"ConditionCheck": "UpdateItem"}[kind]
 	table, key := in["TableName"], keyOf(in)
 	before, err := t.send(h, "GetItem", object{"TableName": table, "Key": key, "ConsistentRead": true})
 	if err != nil || before.status != http.StatusOK {

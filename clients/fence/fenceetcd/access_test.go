@@ -33,7 +33,8 @@ func TestRoles(t *testing.T) {
 		t.Errorf("another user, its own key: %v", err)
 	}
 	lower := clientv3.OpPut(g.MarkKey(c.Resource), "000000000000001")
-	for name, op := range map[string]clientv3.Op{"plain": lower, "nested": clientv3.OpTxn(nil, []clientv3.Op{lower}, nil)} {
+	for name, op := range map[string]clientv3.Op{"plain": lower,
+		"nested": clientv3.OpTxn(nil, []clientv3.Op{lower}, nil)} {
 		if _, err := other.Txn(t.Context()).Then(op).Commit(); !errors.Is(err, rpctypes.ErrPermissionDenied) {
 			t.Errorf("another user, a mark, %s: %v, want that it is denied", name, err)
 		}
@@ -51,7 +52,8 @@ func grant(t *testing.T, admin *clientv3.Client, name string, prefixes ...string
 	}
 	for _, prefix := range prefixes {
 		all := clientv3.GetPrefixRangeEnd(prefix)
-		if _, err := admin.RoleGrantPermission(t.Context(), name, prefix, all, clientv3.PermissionType(clientv3.PermReadWrite)); err != nil {
+		if _, err := admin.RoleGrantPermission(t.Context(), name, prefix, all,
+			clientv3.PermissionType(clientv3.PermReadWrite)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +61,8 @@ func grant(t *testing.T, admin *clientv3.Client, name string, prefixes ...string
 
 func login(t *testing.T, addr, name string) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}, Username: name, Password: "secret", Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}, Username: name, Password: "secret",
+		Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ func TestConformance(t *testing.T) {
 			server := startEtcd(t)
 			s := &store{Process: server, t: t, kv: part(connect(t, server.Addr)), part: part}
 			fencetest.Run(t, fencetest.Subject{
-				Open: s.open, Observed: s.observed, Marks: s.marks, Restart: s.restart, History: s.history, Through: s.through,
+				Open: s.open, Observed: s.observed, Marks: s.marks, Restart: s.restart, History: s.history,
+				Through: s.through,
 			})
 		})
 	}

@@ -77,7 +77,8 @@ func New(kv clientv3.KV, opts ...Option) (*Guard, error) {
 // [fence.ErrMalformed] if the mark is not one, and nothing was written, unless the error says that the mark
 // was replaced: etcd cannot tell 16 digits between two tokens from a token. After [fence.ErrUnknown] the
 // transaction may have been made.
-func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmps ...clientv3.Cmp) (_ *clientv3.TxnResponse, err error) {
+func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op,
+	cmps ...clientv3.Cmp) (_ *clientv3.TxnResponse, err error) {
 	defer g.observer.Conclude("fenceetcd", c, &err)
 	if err := cmp.Or(c.Check(), g.checkOps(ops)); err != nil {
 		return nil, err
@@ -89,10 +90,10 @@ func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op, 
 	return g.result(c, resp)
 }
 
-// Modify sets the value of a key to what f makes of the value that it has, which is nil if there is none, on the condition
-// that the key is unchanged since. Otherwise it reads again and calls f again, until ctx ends, so no other change is lost.
-// The key keeps its lease. If f fails, nothing is written, and the error is that of f. Other errors are those of
-// [Guard.Transact]; that of a read is etcd's.
+// Modify sets the value of a key to what f makes of the value that it has, which is nil if there is none, on the
+// condition that the key is unchanged since. Otherwise it reads again and calls f again, until ctx ends, so no other
+// change is lost. The key keeps its lease. If f fails, nothing is written, and the error is that of f. Other errors are
+// those of [Guard.Transact]; that of a read is etcd's.
 func (g *Guard) Modify(ctx context.Context, c fence.Claim, key string, f func(old []byte) ([]byte, error)) error {
 	for {
 		resp, err := g.kv.Get(ctx, key)
@@ -110,7 +111,8 @@ func (g *Guard) Modify(ctx context.Context, c fence.Claim, key string, f func(ol
 			return err
 		}
 		put := clientv3.OpPut(key, string(value), clientv3.WithLease(clientv3.LeaseID(seen.GetLease())))
-		_, err = g.Transact(ctx, c, []clientv3.Op{put}, clientv3.Compare(clientv3.ModRevision(key), "=", seen.GetModRevision()))
+		_, err = g.Transact(ctx, c, []clientv3.Op{put},
+			clientv3.Compare(clientv3.ModRevision(key), "=", seen.GetModRevision()))
 		if !errors.Is(err, ErrCompare) {
 			return err
 		}

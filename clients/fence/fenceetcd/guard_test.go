@@ -106,8 +106,9 @@ func TestServerRefuses(t *testing.T) {
 	}{
 		"one key twice": {append(put("twice", "1"), put("twice", "2")...), rpctypes.ErrDuplicateKey},
 		"too many":      {manyPuts(126), rpctypes.ErrTooManyOps},
-		"no such lease": {[]clientv3.Op{clientv3.OpPut("leased", "value", clientv3.WithLease(42))}, rpctypes.ErrLeaseNotFound},
-		"empty key":     {put("", "value"), rpctypes.ErrEmptyKey},
+		"no such lease": {[]clientv3.Op{clientv3.OpPut("leased", "value", clientv3.WithLease(42))},
+			rpctypes.ErrLeaseNotFound},
+		"empty key": {put("", "value"), rpctypes.ErrEmptyKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, c := mustNew(t, kv), claim(t, 33)

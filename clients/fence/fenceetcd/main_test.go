@@ -40,7 +40,8 @@ func startEtcd(tb testing.TB) *fencetest.Process {
 		Install: "go tool -modfile=etcd/go.mod -n " + tool,
 		Command: func(addr string) *exec.Cmd {
 			client := "http://" + addr
-			return exec.Command(program, "--data-dir", filepath.Join(dir, "data"), "--log-outputs", filepath.Join(dir, "log"),
+			return exec.Command(program, "--data-dir", filepath.Join(dir, "data"), "--log-outputs",
+				filepath.Join(dir, "log"),
 				"--bcrypt-cost", "4", // the least: passwords are no secret here
 				"--listen-client-urls", client, "--advertise-client-urls", client,
 				"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)

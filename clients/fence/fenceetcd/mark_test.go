@@ -108,8 +108,10 @@ func TestLongNames(t *testing.T) {
 func TestForeignMark(t *testing.T) {
 	kv := connect(t, addr)
 	for name, mark := range map[string]string{
-		"empty": "", "short": "34", "zero": "0", "zero token": "000000000000000", "too high": "900000000000001", "text": "abc",
-		"JSON": `{"token":34}`, "quoted": `"000000000000034"`, "sign": "-00000000000034", "bytes": "\x00\xff", "higher": "00000000000035",
+		"empty": "", "short": "34", "zero": "0", "zero token": "000000000000000", "too high": "900000000000001",
+		"text": "abc",
+		"JSON": `{"token":34}`, "quoted": `"000000000000034"`, "sign": "-00000000000034", "bytes": "\x00\xff",
+		"higher": "00000000000035",
 		"letter": "00000000000003x",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +127,8 @@ func TestForeignMark(t *testing.T) {
 // TestReplacedMark has what sorts among tokens: the error says what stood there.
 func TestReplacedMark(t *testing.T) {
 	kv := connect(t, addr)
-	for name, mark := range map[string]string{"16 digits": "0000000000000035", "14 digits": "00000000000003", "space": "00000000000003 "} {
+	for name, mark := range map[string]string{"16 digits": "0000000000000035", "14 digits": "00000000000003",
+		"space": "00000000000003 "} {
 		t.Run(name, func(t *testing.T) {
 			g, c := foreign(t, kv, mark)
 			_, err := g.Transact(t.Context(), c, put("data/"+c.Resource, "by 34"))

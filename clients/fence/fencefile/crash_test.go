@@ -59,7 +59,8 @@ func TestKilledWriters(t *testing.T) {
 		confirmed := p.writeFor(time.Duration(rand.IntN(20)) * time.Millisecond)
 		stored, number := readOrder(t, dir)
 		if stored != token || number < confirmed {
-			t.Fatalf("the file is number %d of token %d, after number %d of token %d was confirmed", number, stored, confirmed, token)
+			t.Fatalf("the file is number %d of token %d, after number %d of token %d was confirmed", number, stored,
+				confirmed, token)
 		}
 		stale, ok := errors.AsType[*fence.StaleError](d.Raise(t.Context(), claim(1)))
 		if !ok || stale.Highest != token {

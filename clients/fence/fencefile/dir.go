@@ -76,7 +76,8 @@ func Open(dir string, opts ...Option) (*Dir, error) {
 		return nil, err
 	}
 	// A process that may only read the directory must not hold its lock.
-	d.lock = flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o660), flock.SetFlag(os.O_RDONLY|os.O_CREATE|noFollow))
+	d.lock = flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o660),
+		flock.SetFlag(os.O_RDONLY|os.O_CREATE|noFollow))
 	if err := d.prepare(); err != nil {
 		_ = d.root.Close()
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -125,8 +126,8 @@ func (d *Dir) Do(ctx context.Context, c fence.Claim, change func(*os.Root) error
 // errNoVerdict stands for a claim of which there is nothing to tell.
 var errNoVerdict = errors.New("no verdict")
 
-// do is [Dir.Do] with a check of the caller's input, which comes before the mark is raised. The verdict is this guard's: a
-// change may fail with the refusal of another guard, and one that panics has not passed.
+// do is [Dir.Do] with a check of the caller's input, which comes before the mark is raised. The verdict is this
+// guard's: a change may fail with the refusal of another guard, and one that panics has not passed.
 func (d *Dir) do(ctx context.Context, c fence.Claim, check func() error, change func(*os.Root) error) error {
 	verdict := errNoVerdict
 	defer d.observer.Conclude("fencefile", c, &verdict)

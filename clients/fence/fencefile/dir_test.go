@@ -123,10 +123,12 @@ func TestRelativePath(t *testing.T) {
 	wantContent(t, filepath.Join(dir, fileName), "paid")
 }
 
-// The guard tells what it has found itself: not what another guard found in a change, and nothing of a change that panics.
+// The guard tells what it has found itself: not what another guard found in a change, and nothing of a change that
+// panics.
 func TestVerdictOfAChangeThatFails(t *testing.T) {
 	var verdicts []fence.Result
-	dir := mustOpen(t, t.TempDir(), fencefile.WithObserver(func(v fence.Verdict) { verdicts = append(verdicts, v.Result) }))
+	dir := mustOpen(t, t.TempDir(), fencefile.WithObserver(
+		func(v fence.Verdict) { verdicts = append(verdicts, v.Result) }))
 	claim := fence.Claim{Resource: "r", Token: 2}
 	if err := dir.Do(t.Context(), claim, func(*os.Root) error { return fence.ErrStale }); !errors.Is(err, fence.ErrStale) {
 		t.Error(err)
@@ -156,7 +158,8 @@ func TestLinkInPlaceOfTheGuardsFiles(t *testing.T) {
 			dir, outside := t.TempDir(), t.TempDir()
 			d := mustOpen(t, dir)
 			mustWrite(t, d, 33, "kept")
-			moved, elsewhere, link := filepath.Join(outside, "moved"), filepath.Join(outside, "elsewhere"), filepath.Join(dir, name)
+			moved, elsewhere, link := filepath.Join(outside, "moved"), filepath.Join(outside, "elsewhere"),
+				filepath.Join(dir, name)
 			wantError(t, os.Rename(link, moved), nil)
 			for _, target := range []string{elsewhere, moved} {
 				wantError(t, os.Symlink(target, link), nil)

@@ -23,11 +23,12 @@ func (d *Dir) Write(ctx context.Context, c fence.Claim, name string, content []b
 	})
 }
 
-// Modify replaces the file of that name by what f makes of its content, which is nil if there is no file, as [Dir.Write]
-// does. Reading and writing are one step with the check, so no other change is lost. All others wait for f, which must
-// not call the guard. If f fails, the file stays as it is, the mark is raised, and the error is that of f. A symbolic
-// link of that name is an error.
-func (d *Dir) Modify(ctx context.Context, c fence.Claim, name string, perm fs.FileMode, f func(old []byte) ([]byte, error)) error {
+// Modify replaces the file of that name by what f makes of its content, which is nil if there is no file, as
+// [Dir.Write] does. Reading and writing are one step with the check, so no other change is lost. All others wait for f,
+// which must not call the guard. If f fails, the file stays as it is, the mark is raised, and the error is that of f. A
+// symbolic link of that name is an error.
+func (d *Dir) Modify(ctx context.Context, c fence.Claim, name string, perm fs.FileMode,
+	f func(old []byte) ([]byte, error)) error {
 	return d.changeFile(ctx, c, name, func(r *os.Root) error {
 		old, err := read(r, name)
 		if err != nil {

@@ -67,7 +67,8 @@ func TestOddNames(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)
 	wantError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700), nil)
-	for _, name := range []string{"-rf", " ", "a\nb", "\xff", "..a", ".fence.old", ".fencelock", "sub/file", strings.Repeat("a", 255)} {
+	for _, name := range []string{"-rf", " ", "a\nb", "\xff", "..a", ".fence.old", ".fencelock", "sub/file",
+		strings.Repeat("a", 255)} {
 		wantError(t, d.Write(t.Context(), claim(33), name, []byte(name), 0o600), nil)
 		wantContent(t, filepath.Join(dir, name), name)
 	}

@@ -35,8 +35,11 @@ func (d *Dir) mark(name, resource string) (fence.Token, error) {
 	digits, rest, _ := strings.Cut(string(content), "\n")
 	token, err := fence.ParseToken(digits)
 	if err != nil || rest != resource+"\n" {
-		return 0, fmt.Errorf("%s, of resource %q: %w %.600q; if the highest token is known, write it there in 15 digits, and the resource on the second line",
-			name, resource, fence.ErrMalformed, content)
+		return 0,
+			fmt.Errorf(
+				"%s, of resource %q: %w %.600q; if the highest token is known, write it there in 15 digits, and the "+
+					"resource on the second line",
+				name, resource, fence.ErrMalformed, content)
 	}
 	return token, nil
 }

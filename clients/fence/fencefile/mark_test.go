@@ -12,7 +12,8 @@ import (
 func TestLongResources(t *testing.T) {
 	d := mustOpen(t, t.TempDir())
 	long := strings.Repeat("a", 511)
-	for i, resource := range []string{long + "a", long + "b", long + "A", strings.Repeat("/", 512), strings.Repeat(".", 512), strings.Repeat("🔒", 128)} {
+	for i, resource := range []string{long + "a", long + "b", long + "A", strings.Repeat("/", 512),
+		strings.Repeat(".", 512), strings.Repeat("🔒", 128)} {
 		c := fence.Claim{Resource: resource, Token: fence.Token(10 - i)}
 		wantError(t, d.Raise(t.Context(), c), nil)
 		c.Token--

@@ -98,7 +98,8 @@ func say(what any) error {
 // writeOrder writes an order that says who wrote it, and by its sum that it is whole.
 func writeOrder(d *fencefile.Dir, c fence.Claim, number int) error {
 	body := fmt.Sprintf("%d %d %s", c.Token, number, strings.Repeat("x", rand.IntN(1<<16)))
-	return d.Write(context.Background(), c, fileName, fmt.Appendf(nil, "%s %08x", body, crc32.ChecksumIEEE([]byte(body))), 0o644)
+	return d.Write(context.Background(), c, fileName,
+		fmt.Appendf(nil, "%s %08x", body, crc32.ChecksumIEEE([]byte(body))), 0o644)
 }
 
 // readOrder reads an order as anybody would, without a lock.

@@ -30,8 +30,8 @@ func WithOptionalClaims() Option {
 	return func(g *guard) { g.gate.Optional = true }
 }
 
-// WithGuardedReads guards GET, HEAD, OPTIONS and TRACE as well: for clients that read before they write, and for handlers
-// that change something on them.
+// WithGuardedReads guards GET, HEAD, OPTIONS and TRACE as well: for clients that read before they write, and for
+// handlers that change something on them.
 func WithGuardedReads() Option {
 	return func(g *guard) { g.reads = true }
 }
@@ -51,7 +51,8 @@ func WithObserver(o fence.Observer) Option {
 // New returns a middleware that lets a request through after it has raised the mark of its claim in
 // marks. The handler finds the claim in the request's context, by [fence.FromContext].
 func New(marks fence.Marks, opts ...Option) func(http.Handler) http.Handler {
-	g := &guard{gate: admission.Gate[*http.Request]{Marks: marks, Guard: "fencehttp"}, refused: func(*http.Request, error) {}}
+	g := &guard{gate: admission.Gate[*http.Request]{Marks: marks, Guard: "fencehttp"},
+		refused: func(*http.Request, error) {}}
 	for _, o := range opts {
 		o(g)
 	}

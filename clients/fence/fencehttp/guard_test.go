@@ -75,24 +75,26 @@ func TestAnswers(t *testing.T) {
 		header http.Header
 		want   int
 	}{
-		"passes":                    {nil, "PUT", header(token, token34, resource, "orders.42"), 200},
-		"raises":                    {nil, "POST", header(token, "000000000000035", resource, "orders.42"), 200},
-		"of another resource":       {nil, "PATCH", header(token, token33, resource, "orders.43"), 200},
-		"stale":                     {nil, "DELETE", header(token, token33, resource, "orders.42"), 409},
-		"stale, unknown method":     {nil, "FROB", header(token, token33, resource, "orders.42"), 409},
-		"none":                      {nil, "PUT", nil, 428},
-		"malformed":                 {nil, "PUT", header(token, "34", resource, "orders.42"), 400},
-		"resource alone":            {nil, "PUT", header(resource, "orders.42"), 400},
-		"token alone":               {nil, "PUT", header(token, token34), 400},
-		"two tokens":                {nil, "PUT", header(token, token34, token, token34, resource, "orders.42"), 400},
-		"GET":                       {nil, "GET", header(token, token33, resource, "orders.42"), 200},
-		"HEAD":                      {nil, "HEAD", nil, 200},
-		"OPTIONS":                   {nil, "OPTIONS", nil, 200},
-		"TRACE":                     {nil, "TRACE", nil, 200},
-		"guarded GET, stale":        {fencehttp.WithGuardedReads(), "GET", header(token, token33, resource, "orders.42"), 409},
-		"guarded GET, none":         {fencehttp.WithGuardedReads(), "GET", nil, 428},
-		"optional, none":            {fencehttp.WithOptionalClaims(), "PUT", nil, 200},
-		"optional, stale":           {fencehttp.WithOptionalClaims(), "PUT", header(token, token33, resource, "orders.42"), 409},
+		"passes":                {nil, "PUT", header(token, token34, resource, "orders.42"), 200},
+		"raises":                {nil, "POST", header(token, "000000000000035", resource, "orders.42"), 200},
+		"of another resource":   {nil, "PATCH", header(token, token33, resource, "orders.43"), 200},
+		"stale":                 {nil, "DELETE", header(token, token33, resource, "orders.42"), 409},
+		"stale, unknown method": {nil, "FROB", header(token, token33, resource, "orders.42"), 409},
+		"none":                  {nil, "PUT", nil, 428},
+		"malformed":             {nil, "PUT", header(token, "34", resource, "orders.42"), 400},
+		"resource alone":        {nil, "PUT", header(resource, "orders.42"), 400},
+		"token alone":           {nil, "PUT", header(token, token34), 400},
+		"two tokens":            {nil, "PUT", header(token, token34, token, token34, resource, "orders.42"), 400},
+		"GET":                   {nil, "GET", header(token, token33, resource, "orders.42"), 200},
+		"HEAD":                  {nil, "HEAD", nil, 200},
+		"OPTIONS":               {nil, "OPTIONS", nil, 200},
+		"TRACE":                 {nil, "TRACE", nil, 200},
+		"guarded GET, stale": {fencehttp.WithGuardedReads(), "GET",
+			header(token, token33, resource, "orders.42"), 409},
+		"guarded GET, none": {fencehttp.WithGuardedReads(), "GET", nil, 428},
+		"optional, none":    {fencehttp.WithOptionalClaims(), "PUT", nil, 200},
+		"optional, stale": {fencehttp.WithOptionalClaims(), "PUT",
+			header(token, token33, resource, "orders.42"), 409},
 		"optional, malformed":       {fencehttp.WithOptionalClaims(), "PUT", header(token, "34"), 400},
 		"by path":                   {byPath, "PUT", header(token, token34), 200},
 		"by path and header":        {byPath, "PUT", header(token, token34, resource, "orders.42"), 200},
@@ -113,7 +115,8 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("status %d, want %d", answer.StatusCode, test.want)
 			}
 			passes := test.want == http.StatusOK
-			if (e.called == 1) != passes || (len(e.refused) == 1) == passes || (fencehttp.ResponseError(answer) == nil) != passes {
+			if (e.called == 1) != passes || (len(e.refused) == 1) == passes ||
+				(fencehttp.ResponseError(answer) == nil) != passes {
 				t.Errorf("the handler was called %d times, refused were %v", e.called, e.refused)
 			}
 		})

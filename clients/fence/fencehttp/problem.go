@@ -67,7 +67,8 @@ type repeatedError struct{ refusal *fence.StaleError }
 
 // Error names both.
 func (e *repeatedError) Error() string {
-	return fmt.Sprintf("%v: an earlier copy of the request may have passed; this one was refused: %v", fence.ErrUnknown, e.refusal)
+	return fmt.Sprintf("%v: an earlier copy of the request may have passed; this one was refused: %v", fence.ErrUnknown,
+		e.refusal)
 }
 
 // Is reports whether target is [fence.ErrUnknown].

@@ -39,15 +39,18 @@ func TestResponseError(t *testing.T) {
 		contentType, body string
 		want              string
 	}{
-		"none":              {"text/plain", "{}", ""},
-		"no type":           {"", "{}", ""},
-		"with a parameter":  {"application/problem+json; charset=utf-8", `{"status":403,"title":"Forbidden","detail":"not yours"}`, "403 Forbidden: not yours"},
-		"no document":       {"application/problem+json", "<html>", "cannot be read"},
-		"endless":           {"application/problem+json", `{"title":"` + strings.Repeat("x", 1<<20), "cannot be read"},
-		"of another server": {"application/problem+json", `{"type":"about:blank","status":409,"title":"Conflict"}`, "409 Conflict"},
+		"none":    {"text/plain", "{}", ""},
+		"no type": {"", "{}", ""},
+		"with a parameter": {"application/problem+json; charset=utf-8",
+			`{"status":403,"title":"Forbidden","detail":"not yours"}`, "403 Forbidden: not yours"},
+		"no document": {"application/problem+json", "<html>", "cannot be read"},
+		"endless":     {"application/problem+json", `{"title":"` + strings.Repeat("x", 1<<20), "cannot be read"},
+		"of another server": {"application/problem+json", `{"type":"about:blank","status":409,"title":"Conflict"}`,
+			"409 Conflict"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &http.Response{Header: http.Header{"Content-Type": {test.contentType}}, Body: io.NopCloser(strings.NewReader(test.body))}
+			r := &http.Response{Header: http.Header{"Content-Type": {test.contentType}},
+				Body: io.NopCloser(strings.NewReader(test.body))}
 			err := fencehttp.ResponseError(r)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)

@@ -25,15 +25,16 @@ func TestRepeatedByTheClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			marks, passed := mustOpen(t, t.TempDir()), 0
 			asked := 0
-			guarded := fencehttp.New(marks, fencehttp.WithGuardedReads())(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				c, _ := fence.FromContext(r.Context())
-				if c.Token < 33 {
-					return
-				}
-				passed++
-				wantError(t, marks.Raise(r.Context(), claim(34)), nil)
-				panic(http.ErrAbortHandler)
-			}))
+			guarded := fencehttp.New(marks, fencehttp.WithGuardedReads())(
+				http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					c, _ := fence.FromContext(r.Context())
+					if c.Token < 33 {
+						return
+					}
+					passed++
+					wantError(t, marks.Raise(r.Context(), claim(34)), nil)
+					panic(http.ErrAbortHandler)
+				}))
 			server := mustServe(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("Fencing-Token") == token33 {
 					asked++
@@ -58,7 +59,8 @@ func TestRepeatedByTheClient(t *testing.T) {
 				t.Errorf("%v, want one that is ErrUnknown", err)
 			}
 			if asked != test.asks || passed != 1 {
-				t.Errorf("the handler was asked for %d times and called %d times, want %d and once", asked, passed, test.asks)
+				t.Errorf("the handler was asked for %d times and called %d times, want %d and once", asked, passed,
+					test.asks)
 			}
 			stale, refused := errors.AsType[*fence.StaleError](err)
 			if refused != (test.asks == 2) || refused && (stale.Token != 33 || stale.Highest != 34) {

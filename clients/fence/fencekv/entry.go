@@ -29,8 +29,9 @@ type Entry struct {
 	Created  time.Time
 }
 
-// Get returns the entry of a resource. To change it, use [Bucket.Modify], or [Bucket.Raise] before Get. It is jetstream.ErrKeyNotFound if there is none or if it was
-// deleted, and [fence.ErrMalformed] if the guard did not write it.
+// Get returns the entry of a resource. To change it, use [Bucket.Modify], or [Bucket.Raise] before Get. It is
+// jetstream.ErrKeyNotFound if there is none or if it was deleted, and [fence.ErrMalformed] if the guard did not write
+// it.
 func (b *Bucket) Get(ctx context.Context, resource string) (*Entry, error) {
 	s, err := b.get(ctx, resource)
 	if err != nil {

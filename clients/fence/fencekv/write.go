@@ -30,9 +30,10 @@ func (b *Bucket) Put(ctx context.Context, c fence.Claim, value []byte) (revision
 	})
 }
 
-// Modify sets the value of the claim's resource to what f makes of the value that it has, which is nil if there is none,
-// on the condition that the entry is unchanged since. Otherwise it reads again and calls f again, until ctx ends, so no
-// other change is lost. If f fails, nothing is written, and the error is that of f. Errors are those of [Bucket.Put].
+// Modify sets the value of the claim's resource to what f makes of the value that it has, which is nil if there is
+// none, on the condition that the entry is unchanged since. Otherwise it reads again and calls f again, until ctx ends,
+// so no other change is lost. If f fails, nothing is written, and the error is that of f. Errors are those of
+// [Bucket.Put].
 func (b *Bucket) Modify(ctx context.Context, c fence.Claim, f func(old []byte) ([]byte, error)) error {
 	_, err := b.change(ctx, c, func(s *state) (err error) {
 		var old []byte
@@ -52,7 +53,8 @@ func (b *Bucket) Modify(ctx context.Context, c fence.Claim, f func(old []byte) (
 func (b *Bucket) Update(ctx context.Context, c fence.Claim, value []byte, revision uint64) (uint64, error) {
 	return b.change(ctx, c, func(s *state) error {
 		if s.Revision != revision {
-			return fmt.Errorf("bucket %q, key %q: %w: it is %d, not %d", b.name, s.key, jetstream.ErrKeyRevisionMismatch, s.Revision, revision)
+			return fmt.Errorf("bucket %q, key %q: %w: it is %d, not %d", b.name, s.key,
+				jetstream.ErrKeyRevisionMismatch, s.Revision, revision)
 		}
 		s.Value, s.deleted = value, false
 		return nil
@@ -121,7 +123,8 @@ func (b *Bucket) overwrite(ctx context.Context, c fence.Claim, e edit) (revision
 			return revision, err
 		}
 		if err := pause(ctx, wait); err != nil {
-			return 0, fmt.Errorf("bucket %q, key %q: nothing was written, others came in between: %w", b.name, s.key, err)
+			return 0, fmt.Errorf("bucket %q, key %q: nothing was written, others came in between: %w", b.name, s.key,
+				err)
 		}
 	}
 }

@@ -26,7 +26,8 @@ const headerContentType = "Content-Type"
 func Error(r micro.Request, err error) error {
 	p := fence.NewProblem(err)
 	return answer(p, r.Reply(), func(body []byte) error {
-		return r.Error(strconv.Itoa(p.Status), p.Detail, body, micro.WithHeaders(micro.Headers{headerContentType: {fence.ProblemType}}))
+		return r.Error(strconv.Itoa(p.Status), p.Detail, body,
+			micro.WithHeaders(micro.Headers{headerContentType: {fence.ProblemType}}))
 	})
 }
 

@@ -126,7 +126,8 @@ func (r register) onCluster(t *testing.T) fencetest.Subject {
 }
 
 // on is the subject of a server that rdb reaches, and through another client of the driver's defaults.
-func (r register) on(server *fencetest.Process, rdb redis.UniversalClient, through func(via func(string) string) redis.UniversalClient) fencetest.Subject {
+func (r register) on(server *fencetest.Process, rdb redis.UniversalClient,
+	through func(via func(string) string) redis.UniversalClient) fencetest.Subject {
 	s := fencetest.Subject{
 		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
 			tb.Helper()

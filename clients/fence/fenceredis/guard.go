@@ -65,7 +65,8 @@ func New(do Do, opts ...Option) (*Guard, error) {
 	case do == nil:
 		return nil, messages.Invalid("do", "a function of a driver", "nil")
 	case g.prefix == "" || strings.ContainsAny(g.prefix, "{}"):
-		return nil, messages.Invalid("prefix", "not empty, and without { and }, which choose a slot", strconv.Quote(g.prefix))
+		return nil, messages.Invalid("prefix", "not empty, and without { and }, which choose a slot",
+			strconv.Quote(g.prefix))
 	}
 	return g, nil
 }
@@ -117,10 +118,10 @@ func (g *Guard) Del(ctx context.Context, c fence.Claim, keys ...string) error {
 	return err
 }
 
-// Modify makes the value of key what f makes of the string that is there, which is nil if there is none, on the condition
-// that it is unchanged since. Otherwise it reads again and calls f again, until ctx ends, so no other change is lost. The
-// key keeps its expiry. If f fails, nothing is written, and the error is that of f. A change that Lua can make is one
-// script instead: see [Guard.Run].
+// Modify makes the value of key what f makes of the string that is there, which is nil if there is none, on the
+// condition that it is unchanged since. Otherwise it reads again and calls f again, until ctx ends, so no other change
+// is lost. The key keeps its expiry. If f fails, nothing is written, and the error is that of f. A change that Lua can
+// make is one script instead: see [Guard.Run].
 func (g *Guard) Modify(ctx context.Context, c fence.Claim, key string, f func(old []byte) ([]byte, error)) error {
 	for {
 		old, err := g.get(ctx, key)
@@ -181,7 +182,8 @@ func (g *Guard) Run(ctx context.Context, c fence.Claim, s *Script, keys []string
 		return nil, g.failed(c, err)
 	case elapsed(begun) >= remembered:
 		// the server may have given it without knowing of an earlier try
-		return nil, g.unknown(c, fmt.Errorf("the reply came after more than %v; let the driver try for less", remembered))
+		return nil, g.unknown(c, fmt.Errorf("the reply came after more than %v; let the driver try for less",
+			remembered))
 	}
 	return g.result(c, reply)
 }
@@ -198,7 +200,8 @@ func elapsed(since time.Time) time.Duration {
 func (g *Guard) checkKeys(keys []string) error {
 	for _, key := range keys {
 		if strings.HasPrefix(key, g.prefix) {
-			return messages.Invalid("key", "does not begin with "+strconv.Quote(g.prefix)+", where the marks are", strconv.Quote(key))
+			return messages.Invalid("key", "does not begin with "+strconv.Quote(g.prefix)+", where the marks are",
+				strconv.Quote(key))
 		}
 	}
 	return nil

@@ -19,7 +19,10 @@ func TestWrongOptions(t *testing.T) {
 		"no driver":    func() (*fenceredis.Guard, error) { return fenceredis.New(nil) },
 		"rule":         func() (*fenceredis.Guard, error) { return fenceredis.New(nothing, fenceredis.WithRule(7)) },
 		"empty prefix": func() (*fenceredis.Guard, error) { return fenceredis.New(nothing, fenceredis.WithPrefix("")) },
-		"tagged":       func() (*fenceredis.Guard, error) { return fenceredis.New(nothing, fenceredis.WithPrefix("{a}:")) },
+		"tagged": func() (*fenceredis.Guard,
+			error) {
+			return fenceredis.New(nothing, fenceredis.WithPrefix("{a}:"))
+		},
 	} {
 		if _, err := tried(); !errors.Is(err, fence.ErrInvalid) {
 			t.Errorf("%s: %v, want one that is ErrInvalid", name, err)
@@ -128,7 +131,8 @@ func TestOtherDrivers(t *testing.T) {
 		"passed":  []any{[]byte("passed"), []byte("result")},
 		"refused": []any{[]byte("refused"), []byte("000000000000034")},
 		"foreign": []any{[]byte("foreign"), []byte("WRONGTYPE")},
-		"nothing": nil, "text": "passed", "one": []any{"passed"}, "unknown": []any{"fine", nil}, "malformed": []any{"refused", "34"},
+		"nothing": nil, "text": "passed", "one": []any{"passed"}, "unknown": []any{"fine", nil},
+		"malformed": []any{"refused", "34"},
 	} {
 		g, err := fenceredis.New(func(context.Context, ...any) (any, error) { return reply, nil })
 		if err != nil {

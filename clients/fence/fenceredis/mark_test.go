@@ -43,7 +43,8 @@ func TestMarksAreOutOfReach(t *testing.T) {
 	}
 	mark := g.MarkKey(c.Resource)
 	attacker := fence.Claim{Resource: "another", Token: 1}
-	_, runError := g.Run(t.Context(), attacker, fenceredis.NewScript(`redis.call('DEL', KEYS[2])`), []string{"key", mark})
+	_, runError := g.Run(t.Context(), attacker, fenceredis.NewScript(`redis.call('DEL', KEYS[2])`),
+		[]string{"key", mark})
 	for name, err := range map[string]error{
 		"Set":                 g.Set(t.Context(), attacker, mark, "000000000000001", 0),
 		"HSet":                g.HSet(t.Context(), attacker, mark, map[string]string{"a": "b"}),
@@ -69,7 +70,8 @@ func TestMarksAreOutOfReach(t *testing.T) {
 func TestAccessRules(t *testing.T) {
 	admin := connect(t)
 	user := func(name string, rules ...any) *redis.Client {
-		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER", name, "reset", "on", ">secret", "+@all"}, rules...)...).Err(); err != nil {
+		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER", name, "reset", "on", ">secret", "+@all"},
+			rules...)...).Err(); err != nil {
 			t.Fatal(err)
 		}
 		rdb := redis.NewClient(&redis.Options{Addr: addr, Username: name, Password: "secret"})
@@ -153,7 +155,8 @@ func TestForeignMark(t *testing.T) {
 	rdb := connect(t)
 	for name, mark := range map[string]string{
 		"empty": "", "short": "34", "long": "0000000000000034", "text": "abcdefghijklmno", "sign": "+00000000000034",
-		"letter": "00000000000003x", "zero": "000000000000000", "too high": "900000000000001", "bytes": "\x00\xff\n00000000034",
+		"letter": "00000000000003x", "zero": "000000000000000", "too high": "900000000000001",
+		"bytes": "\x00\xff\n00000000034",
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, c := mustNew(t, rdb), claim(t, 34)

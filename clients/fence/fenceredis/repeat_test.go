@@ -129,7 +129,8 @@ func TestTriesEnd(t *testing.T) {
 		}
 		begun := time.Now()
 		err = g.Raise(t.Context(), fence.Claim{Resource: "r", Token: 33})
-		if !errors.Is(err, fence.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 30*time.Second {
+		if !errors.Is(err, fence.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(begun) != 30*time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 	})

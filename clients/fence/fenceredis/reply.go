@@ -37,7 +37,8 @@ func (g *Guard) result(c fence.Claim, reply any) (any, error) {
 		}
 		return nil, fence.Refused(c, highest)
 	case "foreign":
-		return nil, fmt.Errorf("resource %q, key %q: %w: %+q", c.Resource, g.MarkKey(c.Resource), fence.ErrMalformed, detail)
+		return nil, fmt.Errorf("resource %q, key %q: %w: %+q", c.Resource, g.MarkKey(c.Resource), fence.ErrMalformed,
+			detail)
 	}
 	return nil, g.strange(c, reply)
 }
@@ -45,7 +46,8 @@ func (g *Guard) result(c fence.Claim, reply any) (any, error) {
 // failed is the error of a command that the server or the driver refused.
 func (g *Guard) failed(c fence.Claim, err error) error {
 	if hasCode(err, "CROSSSLOT") {
-		return messages.Invalid("key", "in a cluster named like its resource, or with its hash tag "+strconv.Quote(Tag(c.Resource)),
+		return messages.Invalid("key", "in a cluster named like its resource, or with its hash tag "+
+			strconv.Quote(Tag(c.Resource)),
 			"keys in several slots")
 	}
 	return g.unknown(c, err)

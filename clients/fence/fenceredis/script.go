@@ -79,7 +79,8 @@ return reply(result)
 func (s *Script) arguments(keys, args []string, token fence.Token, rule fence.Rule) []any {
 	all := make([]any, 0, len(keys)+len(args)+6)
 	all = append(all, "EVALSHA", s.hash, strconv.Itoa(len(keys)))
-	for _, list := range [][]string{keys, args, {strconv.FormatInt(remembered.Milliseconds(), 10), token.String(), rule.String()}} {
+	for _, list := range [][]string{keys, args, {strconv.FormatInt(remembered.Milliseconds(), 10), token.String(),
+		rule.String()}} {
 		for _, a := range list {
 			all = append(all, a)
 		}

@@ -43,7 +43,8 @@ func TestRepetition(t *testing.T) {
 			client := s3.New(connect(strings.TrimPrefix(server.URL, "http://")).Options(), func(o *s3.Options) {
 				o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 			})
-			err := failure(mustGuard(t, client, bucket).Put(t.Context(), fence.Claim{Resource: "r", Token: 33}, object("key", "x")))
+			err := failure(mustGuard(t, client, bucket).Put(t.Context(), fence.Claim{Resource: "r", Token: 33},
+				object("key", "x")))
 			if err == nil || errors.Is(err, fence.ErrStale) || !strings.Contains(err.Error(), test.code) {
 				t.Errorf("%v, want the error of the store", err)
 			}
@@ -74,7 +75,8 @@ var errTorn = errors.New("the connection broke")
 // torn breaks connections within the last ten bytes of an object.
 type torn struct{ *s3.Client }
 
-func (c torn) GetObject(ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+func (c torn) GetObject(ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options)) (*s3.GetObjectOutput,
+	error) {
 	out, err := c.Client.GetObject(ctx, in, opts...)
 	if err == nil && in.Range == nil {
 		out.Body = struct {

@@ -75,7 +75,8 @@ func New(client Client, bucket string, opts ...Option) (*Bucket, error) {
 	case client == nil:
 		return nil, fmt.Errorf("%w: the client is nil", fence.ErrInvalid)
 	case b.prefix == "":
-		return nil, fmt.Errorf("%w: the prefix of marks is empty, which would leave no key to callers", fence.ErrInvalid)
+		return nil, fmt.Errorf("%w: the prefix of marks is empty, which would leave no key to callers",
+			fence.ErrInvalid)
 	}
 	return b, nil
 }
@@ -98,11 +99,12 @@ func (b *Bucket) Put(ctx context.Context, c fence.Claim, in *s3.PutObjectInput) 
 	return b.write(ctx, c, draft{PutObjectInput: *in, body: body, stamped: !b.plain})
 }
 
-// Modify stores an object as [Bucket.Put] does; its body is what f makes of the present one, which is nil if there is no
-// object. The input has no body, and all attributes of the new object. The put is on the condition that the object is
-// unchanged since it was read. Otherwise Modify reads again and calls f again, until ctx ends, so no other change is
+// Modify stores an object as [Bucket.Put] does; its body is what f makes of the present one, which is nil if there is
+// no object. The input has no body, and all attributes of the new object. The put is on the condition that the object
+// is unchanged since it was read. Otherwise Modify reads again and calls f again, until ctx ends, so no other change is
 // lost. If f fails, nothing is written, and the error is that of f.
-func (b *Bucket) Modify(ctx context.Context, c fence.Claim, in *s3.PutObjectInput, f func(old []byte) ([]byte, error)) error {
+func (b *Bucket) Modify(ctx context.Context, c fence.Claim, in *s3.PutObjectInput,
+	f func(old []byte) ([]byte, error)) error {
 	if err := b.admit(c, in); err != nil {
 		return err
 	}
@@ -130,7 +132,8 @@ func (b *Bucket) Raise(ctx context.Context, c fence.Claim) error {
 	if err := b.rule.Check(c, 0); err != nil {
 		return err
 	}
-	in := s3.PutObjectInput{Key: aws.String(b.markKey(c.Resource)), ContentType: aws.String("text/plain; charset=utf-8")}
+	in := s3.PutObjectInput{Key: aws.String(b.markKey(c.Resource)),
+		ContentType: aws.String("text/plain; charset=utf-8")}
 	_, err := b.write(ctx, c, draft{PutObjectInput: in, body: []byte(c.Resource), stamped: true})
 	return err
 }
@@ -154,7 +157,8 @@ func (b *Bucket) admit(c fence.Claim, in *s3.PutObjectInput) error {
 	case key == "":
 		return fmt.Errorf("%w: the input has no key", fence.ErrInvalid)
 	case strings.HasPrefix(key, b.prefix):
-		return fmt.Errorf("%w: key %q: those that begin with %q are the guard's; choose another one, or set WithPrefix", fence.ErrInvalid, key, b.prefix)
+		return fmt.Errorf("%w: key %q: those that begin with %q are the guard's; choose another one, or set WithPrefix",
+			fence.ErrInvalid, key, b.prefix)
 	case in.Bucket != nil && *in.Bucket != b.name:
 		return fmt.Errorf("%w: the input is for bucket %q, and the guard for %q", fence.ErrInvalid, *in.Bucket, b.name)
 	case in.IfMatch != nil || in.IfNoneMatch != nil:
@@ -162,7 +166,8 @@ func (b *Bucket) admit(c fence.Claim, in *s3.PutObjectInput) error {
 	}
 	for name := range in.Metadata {
 		if strings.HasPrefix(strings.ToLower(name), reserved) {
-			return fmt.Errorf("%w: metadata %q: names that begin with %q are the guard's; rename it", fence.ErrInvalid, name, reserved)
+			return fmt.Errorf("%w: metadata %q: names that begin with %q are the guard's; rename it", fence.ErrInvalid,
+				name, reserved)
 		}
 	}
 	return nil
@@ -178,7 +183,9 @@ func readBody(r io.Reader) ([]byte, error) {
 
 func checkSize(body []byte) error {
 	if len(body) > MaxBody {
-		return fmt.Errorf("%w: it has more than %d bytes; put them into an object that is never overwritten, and guard the one that names it", fence.ErrInvalid, MaxBody)
+		return fmt.Errorf(
+			"%w: it has more than %d bytes; put them into an object that is never overwritten, and guard the one "+
+				"that names it", fence.ErrInvalid, MaxBody)
 	}
 	return nil
 }

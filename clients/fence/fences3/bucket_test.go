@@ -63,7 +63,8 @@ func history(tb testing.TB, resource string) []string {
 	client, key := connect(gateway.Addr), keyOf(resource)
 	guard := mustGuard(tb, client, versioned)
 	var values []string
-	for pages := s3.NewListObjectVersionsPaginator(client, &s3.ListObjectVersionsInput{Bucket: aws.String(versioned), Prefix: &key}); pages.HasMorePages(); {
+	for pages := s3.NewListObjectVersionsPaginator(client,
+		&s3.ListObjectVersionsInput{Bucket: aws.String(versioned), Prefix: &key}); pages.HasMorePages(); {
 		page, err := pages.NextPage(tb.Context())
 		must(tb, err)
 		for _, v := range page.Versions {
@@ -107,7 +108,8 @@ func TestPut(t *testing.T) {
 // A reader without the guard finds the stamp where the metadata says.
 func TestStamp(t *testing.T) {
 	client, key := connect(gateway.Addr), newKey()
-	must(t, failure(mustGuard(t, client, bucket).Put(t.Context(), fence.Claim{Resource: "r", Token: 33}, object(key, "body"))))
+	must(t, failure(mustGuard(t, client, bucket).Put(t.Context(), fence.Claim{Resource: "r", Token: 33},
+		object(key, "body"))))
 	out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: &key})
 	must(t, err)
 	defer out.Body.Close()
@@ -166,7 +168,8 @@ func TestForeignObject(t *testing.T) {
 			wantObject(t, guard, key, value)
 			must(t, failure(guard.Put(t.Context(), fence.Claim{Resource: "r", Token: 33}, object(key, "ours"))))
 			wantObject(t, guard, key, "ours")
-			wantStale(t, failure(guard.Put(t.Context(), fence.Claim{Resource: "r", Token: 32}, object(key, "late"))), 33)
+			wantStale(t, failure(guard.Put(t.Context(), fence.Claim{Resource: "r", Token: 32}, object(key, "late"))),
+				33)
 		}
 	}
 }
@@ -174,7 +177,8 @@ func TestForeignObject(t *testing.T) {
 // rangeless refuses a range of an empty object, as Amazon S3 does and the gateway does not.
 type rangeless struct{ *s3.Client }
 
-func (r rangeless) GetObject(ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+func (r rangeless) GetObject(ctx context.Context, in *s3.GetObjectInput,
+	opts ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
 	out, err := r.Client.GetObject(ctx, in, opts...)
 	if err != nil || in.Range == nil || *out.ContentLength > 0 {
 		return out, err
@@ -200,8 +204,10 @@ func TestMalformedMark(t *testing.T) {
 		if metadata["holdfast-stamp"] != "" {
 			continue // the mark itself is in order
 		}
-		for _, err := range []error{failure(guard.Put(t.Context(), c, object(key, "lost"))), guard.Delete(t.Context(), c, key)} {
-			if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
+		for _, err := range []error{failure(guard.Put(t.Context(), c, object(key, "lost"))),
+			guard.Delete(t.Context(), c, key)} {
+			if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) ||
+				errors.Is(err, fence.ErrInvalid) {
 				t.Errorf("%s: writing: %v, want ErrMalformed", name, err)
 			}
 		}
@@ -211,7 +217,8 @@ func TestMalformedMark(t *testing.T) {
 // Marks by themselves are kept for any name, and apart from all that a caller can write.
 func TestNames(t *testing.T) {
 	guard := mustGuard(t, connect(gateway.Addr), bucket)
-	names := []string{strings.Repeat("n", 512), strings.Repeat("n", 511), strings.Repeat("é", 256), strings.Repeat("🔒", 128),
+	names := []string{strings.Repeat("n", 512), strings.Repeat("n", 511), strings.Repeat("é", 256),
+		strings.Repeat("🔒", 128),
 		"/", "//", "..", "../" + bucket, "a/", "a", "A", "holdfast-fence/marks/a"}
 	for i, name := range names {
 		must(t, guard.Raise(t.Context(), fence.Claim{Resource: name, Token: fence.Token(100 + i)}))
@@ -227,12 +234,14 @@ func TestNames(t *testing.T) {
 func TestInvalidInput(t *testing.T) {
 	guard, c := mustGuard(t, connect("127.0.0.1:1"), bucket), fence.Claim{Resource: "r", Token: 33}
 	for name, edit := range map[string]func(*s3.PutObjectInput){
-		"no key":         func(in *s3.PutObjectInput) { in.Key = nil },
-		"a mark's key":   func(in *s3.PutObjectInput) { in.Key = aws.String(fences3.DefaultPrefix + "marks/x") },
-		"other bucket":   func(in *s3.PutObjectInput) { in.Bucket = aws.String("other") },
-		"own If-Match":   func(in *s3.PutObjectInput) { in.IfMatch = aws.String(`"x"`) },
-		"own condition":  func(in *s3.PutObjectInput) { in.IfNoneMatch = aws.String("*") },
-		"mark":           func(in *s3.PutObjectInput) { in.Metadata = map[string]string{"Holdfast-Fencing-Token": "1"} },
+		"no key":        func(in *s3.PutObjectInput) { in.Key = nil },
+		"a mark's key":  func(in *s3.PutObjectInput) { in.Key = aws.String(fences3.DefaultPrefix + "marks/x") },
+		"other bucket":  func(in *s3.PutObjectInput) { in.Bucket = aws.String("other") },
+		"own If-Match":  func(in *s3.PutObjectInput) { in.IfMatch = aws.String(`"x"`) },
+		"own condition": func(in *s3.PutObjectInput) { in.IfNoneMatch = aws.String("*") },
+		"mark": func(in *s3.PutObjectInput) {
+			in.Metadata = map[string]string{"Holdfast-Fencing-Token": "1"}
+		},
 		"reserved name":  func(in *s3.PutObjectInput) { in.Metadata = map[string]string{"holdfast-deleted": "true"} },
 		"body too large": func(in *s3.PutObjectInput) { in.Body = io.LimitReader(zeros{}, fences3.MaxBody+1) },
 	} {
@@ -243,9 +252,11 @@ func TestInvalidInput(t *testing.T) {
 	wantInvalid(t, "no input", failure(guard.Put(t.Context(), c, nil)))
 	wantInvalid(t, "no claim", failure(guard.Put(t.Context(), fence.Claim{}, object("key", "x"))))
 	wantInvalid(t, "deleting a mark", guard.Delete(t.Context(), c, fences3.DefaultPrefix+"marks/x"))
-	wantInvalid(t, "range", failure(guard.Get(t.Context(), &s3.GetObjectInput{Key: aws.String("key"), Range: aws.String("bytes=0-1")})))
+	wantInvalid(t, "range", failure(guard.Get(t.Context(),
+		&s3.GetObjectInput{Key: aws.String("key"), Range: aws.String("bytes=0-1")})))
 	wantInvalid(t, "no client", failure(fences3.New(nil, bucket)))
-	for name, o := range map[string]fences3.Option{"no prefix": fences3.WithPrefix(""), "no rule": fences3.WithRule(7)} {
+	for name, o := range map[string]fences3.Option{"no prefix": fences3.WithPrefix(""),
+		"no rule": fences3.WithRule(7)} {
 		wantInvalid(t, name, failure(fences3.New(connect("127.0.0.1:1"), bucket, o)))
 	}
 }
@@ -259,7 +270,8 @@ func (zeros) Read(p []byte) (int, error) {
 
 func TestMissingBucket(t *testing.T) {
 	guard, c := mustGuard(t, connect(gateway.Addr), "missing-bucket"), fence.Claim{Resource: "r", Token: 33}
-	for _, err := range []error{failure(guard.Put(t.Context(), c, object("key", "x"))), guard.Raise(t.Context(), c), guard.Verify(t.Context())} {
+	for _, err := range []error{failure(guard.Put(t.Context(), c, object("key", "x"))), guard.Raise(t.Context(), c),
+		guard.Verify(t.Context())} {
 		if err == nil || !strings.Contains(err.Error(), "aws s3 mb s3://missing-bucket") {
 			t.Errorf("%v, want one that says how to make the bucket", err)
 		}
@@ -302,10 +314,11 @@ func TestModify(t *testing.T) {
 	c := fence.Claim{Resource: "r", Token: 33}
 	var seen [][]byte
 	modify := func(next []byte) error {
-		return guard.Modify(t.Context(), c, &s3.PutObjectInput{Key: &key, ContentType: aws.String("text/x-test")}, func(old []byte) ([]byte, error) {
-			seen = append(seen, old)
-			return next, nil
-		})
+		return guard.Modify(t.Context(), c, &s3.PutObjectInput{Key: &key, ContentType: aws.String("text/x-test")},
+			func(old []byte) ([]byte, error) {
+				seen = append(seen, old)
+				return next, nil
+			})
 	}
 	must(t, modify(nil))
 	must(t, modify([]byte("body")))

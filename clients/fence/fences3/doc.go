@@ -18,8 +18,8 @@
 // each body with a stamp, a line with the token, which makes the bytes of different tokens different.
 // [Bucket.Get] removes the stamp; for other readers, the metadata holdfast-stamp has its length.
 // [WithPlainBodies] leaves the stamp out, for a store that gives every write an ETag of its own.
-// [Bucket.Modify] reads and writes in one such step. A holder that reads, and puts later, can lose a change: there is no
-// other way to show the token of an object before it is read.
+// [Bucket.Modify] reads and writes in one such step. A holder that reads, and puts later, can lose a change: there is
+// no other way to show the token of an object before it is read.
 //
 // [Bucket.Delete] leaves a tombstone, because a deletion would forget the mark: an object with only mark
 // and stamp, which listings show, and whose metadata has holdfast-deleted. Remove a tombstone only when each

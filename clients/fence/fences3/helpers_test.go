@@ -31,10 +31,11 @@ func (r *register) Write(ctx context.Context, c fence.Claim, value string) error
 }
 
 func (r *register) Modify(ctx context.Context, c fence.Claim, f func(old string) (string, error)) error {
-	return r.Bucket.Modify(ctx, c, &s3.PutObjectInput{Key: aws.String(keyOf(c.Resource))}, func(old []byte) ([]byte, error) {
-		value, err := f(string(old))
-		return []byte(value), err
-	})
+	return r.Bucket.Modify(ctx, c, &s3.PutObjectInput{Key: aws.String(keyOf(c.Resource))},
+		func(old []byte) ([]byte, error) {
+			value, err := f(string(old))
+			return []byte(value), err
+		})
 }
 
 func (r *register) Read(ctx context.Context, resource string) (string, error) {

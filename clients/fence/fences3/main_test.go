@@ -64,7 +64,8 @@ func startGateway(tb testing.TB) *fencetest.Process {
 				"--quiet", "posix", "--versioning-dir", versions, data)
 		},
 		Ready: func(ctx context.Context, addr string) error {
-			_, err := connect(addr).ListBuckets(ctx, &s3.ListBucketsInput{}, func(o *s3.Options) { o.Retryer = aws.NopRetryer{} })
+			_, err := connect(addr).ListBuckets(ctx, &s3.ListBucketsInput{},
+				func(o *s3.Options) { o.Retryer = aws.NopRetryer{} })
 			return err
 		},
 	}.Start(tb)

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// Get reads an object as GetObject does, without its stamp. To change it, use [Bucket.Modify]. The error is a *types.NoSuchKey if
-// there is none, or a tombstone, and [fence.ErrMalformed] if the stored mark is not one. The input may have no
-// range, because ranges count the stamp.
+// Get reads an object as GetObject does, without its stamp. To change it, use [Bucket.Modify]. The error is a
+// *types.NoSuchKey if there is none, or a tombstone, and [fence.ErrMalformed] if the stored mark is not one. The input
+// may have no range, because ranges count the stamp.
 func (b *Bucket) Get(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	if in.Range != nil || in.PartNumber != nil {
 		return nil, fmt.Errorf("%w: the input has a range, which would count the stamp; leave it out", fence.ErrInvalid)
@@ -53,7 +53,8 @@ func unstamp(out *s3.GetObjectOutput) error {
 		out.ContentLength = &rest
 		return nil
 	}
-	return fmt.Errorf("%w: a stamp of %q bytes at the end of %d", fence.ErrMalformed, length, aws.ToInt64(out.ContentLength))
+	return fmt.Errorf("%w: a stamp of %q bytes at the end of %d", fence.ErrMalformed, length,
+		aws.ToInt64(out.ContentLength))
 }
 
 // content is a body without its stamp. It reads the stamp as well, so that the SDK sees all that its
@@ -84,8 +85,8 @@ type state struct {
 	body  []byte // of the whole object, if that was read; nil if there is none
 }
 
-// read reads the state of an object. Unless it is to read the whole, it asks for its last byte, and not by HEAD, because there are
-// stores that read the metadata of one write and then the ETag of the next for a HEAD; for a GET they
+// read reads the state of an object. Unless it is to read the whole, it asks for its last byte, and not by HEAD,
+// because there are stores that read the metadata of one write and then the ETag of the next for a HEAD; for a GET they
 // open the object after its ETag, which is the safe order: an old ETag makes the put fail.
 func (b *Bucket) read(ctx context.Context, key string, whole bool) (state, error) {
 	in := &s3.GetObjectInput{Bucket: &b.name, Key: &key}
@@ -106,7 +107,8 @@ func (b *Bucket) read(ctx context.Context, key string, whole bool) (state, error
 	defer func() { _ = out.Body.Close() }()
 	s := state{etag: aws.ToString(out.ETag)}
 	if s.etag == "" {
-		return s, b.wrong("reading the mark of", key, errors.New("the store gives no ETag, so nothing can be conditioned on it"))
+		return s, b.wrong("reading the mark of", key,
+			errors.New("the store gives no ETag, so nothing can be conditioned on it"))
 	}
 	if s.token, err = tokenOf(out.Metadata); err != nil {
 		return s, b.wrong("reading the mark of", key, err)
@@ -140,7 +142,8 @@ func tokenOf(metadata map[string]string) (fence.Token, error) {
 	}
 	token, err := fence.ParseToken(digits)
 	if err != nil {
-		return 0, fmt.Errorf("%w: metadata %s: %s", fence.ErrMalformed, metaToken, err.Error()) // not %w: the claim is not invalid
+		// not %w: the claim is not invalid
+		return 0, fmt.Errorf("%w: metadata %s: %s", fence.ErrMalformed, metaToken, err.Error())
 	}
 	return token, nil
 }

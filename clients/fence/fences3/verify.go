@@ -100,7 +100,8 @@ func (p probe) refuses(ctx context.Context, token fence.Token, seen state, what 
 func (p probe) sees(ctx context.Context, token fence.Token) (state, error) {
 	s, err := p.read(ctx, p.key, false)
 	if err == nil && s.token != token {
-		err = fmt.Errorf("bucket %q: %w: it gives metadata of token %v after one of %v was written", p.name, fence.ErrUnfit, s.token, token)
+		err = fmt.Errorf("bucket %q: %w: it gives metadata of token %v after one of %v was written", p.name,
+			fence.ErrUnfit, s.token, token)
 	}
 	return s, err
 }

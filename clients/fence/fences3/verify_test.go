@@ -51,7 +51,8 @@ type forgetful struct {
 	ignore func(*s3.PutObjectInput)
 }
 
-func (f forgetful) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+func (f forgetful) PutObject(ctx context.Context, in *s3.PutObjectInput,
+	opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
 	less := *in
 	f.ignore(&less)
 	return f.Client.PutObject(ctx, &less, opts...)
@@ -104,7 +105,8 @@ type paused struct {
 	meanwhile func()
 }
 
-func (p *paused) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+func (p *paused) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput,
+	error) {
 	p.meanwhile()
 	return p.Client.PutObject(ctx, in, opts...)
 }

@@ -62,7 +62,8 @@ func (b *Bucket) write(ctx context.Context, c fence.Claim, d draft) (_ *s3.PutOb
 			return nil, b.wrong("writing", *d.Key, unknown(err))
 		}
 		if ended := pause(ctx, wait); ended != nil {
-			return nil, b.wrong("writing", *d.Key, fmt.Errorf("nothing was written, others were faster: %w; last: %w", ended, err))
+			return nil, b.wrong("writing", *d.Key,
+				fmt.Errorf("nothing was written, others were faster: %w; last: %w", ended, err))
 		}
 	}
 }

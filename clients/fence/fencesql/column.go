@@ -41,13 +41,15 @@ func (c *Column) Update(ctx context.Context, tx Tx, claim fence.Claim, key any, 
 }
 
 // Raise writes the claim's token into the row with that key, if the token there lets the claim pass, and
-// leaves the rest of the row as it is. Call it before the first read of tx, if the update depends on what was read. Errors are those of [Column.Update].
+// leaves the rest of the row as it is. Call it before the first read of tx, if the update depends on what was read.
+// Errors are those of [Column.Update].
 func (c *Column) Raise(ctx context.Context, tx Tx, claim fence.Claim, key any) error {
 	return c.write(ctx, tx, claim, key, "", nil)
 }
 
 // write executes an UPDATE with assignments, each followed by a comma, and that of the token.
-func (c *Column) write(ctx context.Context, tx Tx, claim fence.Claim, key any, assignments string, args []any) (err error) {
+func (c *Column) write(ctx context.Context, tx Tx, claim fence.Claim, key any, assignments string,
+	args []any) (err error) {
 	defer c.guard.observer.Conclude(guardName, claim, &err)
 	if err := cmp.Or(claim.Check(), checkTx(tx)); err != nil {
 		return err

@@ -11,14 +11,16 @@ import (
 
 func (s *scenario) insert(resource string, token fence.Token) {
 	s.Helper()
-	s.exec(s.db, "INSERT INTO orders (resource, value, fencing_token) VALUES (?, ?, ?)", []byte(resource), []byte("new"), int64(token))
+	s.exec(s.db, "INSERT INTO orders (resource, value, fencing_token) VALUES (?, ?, ?)", []byte(resource),
+		[]byte("new"), int64(token))
 }
 
 // update is the column form in a transaction of its own.
 func (s *scenario) update(rule fence.Rule, c fence.Claim, value string) error {
 	s.Helper()
 	tx := s.begin(sql.LevelDefault)
-	err := s.column(s.TB, fencesql.WithRule(rule)).Update(s.Context(), tx, c, []byte(c.Resource), s.sql("value = ?"), []byte(value))
+	err := s.column(s.TB, fencesql.WithRule(rule)).Update(s.Context(), tx, c, []byte(c.Resource), s.sql("value = ?"),
+		[]byte(value))
 	if err != nil {
 		_ = tx.Rollback()
 		return err
@@ -78,7 +80,8 @@ func columnMalformed(s *scenario) {
 		s.exec(s.db, "INSERT INTO odd (id, value, token) VALUES (?, 0, ?)", id, stored)
 		tx := s.begin(sql.LevelDefault)
 		err := c.Update(s.Context(), tx, claim("odd", 900_000_000_000_000), id, "value = 1")
-		if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, sql.ErrNoRows) || !strings.Contains(err.Error(), "token") {
+		if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, sql.ErrNoRows) ||
+			!strings.Contains(err.Error(), "token") {
 			s.Errorf("the token %v: %v", stored, err)
 		}
 		_ = tx.Rollback()
@@ -101,7 +104,8 @@ func columnOldSnapshot(s *scenario) {
 		if err := s.update(fence.Repeatable, claim(resource, 34), "by 34"); err != nil {
 			s.Fatal(err)
 		}
-		err := s.column(s.TB).Update(s.Context(), tx, claim(resource, 33), []byte(resource), s.sql("value = ?"), []byte("lost"))
+		err := s.column(s.TB).Update(s.Context(), tx, claim(resource, 33), []byte(resource), s.sql("value = ?"),
+			[]byte("lost"))
 		if !s.retryable(err) {
 			wantStale(s.TB, err, 33, 34)
 		}

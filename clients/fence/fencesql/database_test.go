@@ -43,7 +43,8 @@ func (d *database) prepare(tb testing.TB) {
 	tb.Helper()
 	db := d.open(tb)
 	mustExec(tb, db, "CREATE TABLE history (id "+d.serial+" PRIMARY KEY, resource "+d.bytes+", value "+d.bytes+")")
-	mustExec(tb, db, "CREATE TABLE orders (resource "+d.bytes+" PRIMARY KEY, value "+d.bytes+", fencing_token BIGINT NOT NULL DEFAULT 0)")
+	mustExec(tb, db, "CREATE TABLE orders (resource "+d.bytes+" PRIMARY KEY, value "+d.bytes+
+		", fencing_token BIGINT NOT NULL DEFAULT 0)")
 	if err := d.guard(tb).CreateTable(tb.Context(), db); err != nil {
 		tb.Fatal(err)
 	}

@@ -40,7 +40,8 @@ func (d Dialect) create(table string) string {
 	case PostgreSQL:
 		// IF NOT EXISTS alone fails if another transaction makes the same table at the same time. That one has
 		// committed by then, so a second try finds the table, or fails because a type has the name.
-		statement := "CREATE TABLE IF NOT EXISTS " + table + " (resource bytea PRIMARY KEY, token bigint " + token + "); "
+		statement := "CREATE TABLE IF NOT EXISTS " + table + " (resource bytea PRIMARY KEY, token bigint " + token +
+			"); "
 		return "DO $$ BEGIN " + statement +
 			"EXCEPTION WHEN unique_violation OR duplicate_table OR duplicate_object THEN " + statement + "END $$"
 	case MySQL:

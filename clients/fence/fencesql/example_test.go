@@ -58,7 +58,8 @@ func Example() {
 // The lock protects one row, so the token can stand in the row itself.
 func ExampleColumn_Update() {
 	ctx := context.Background()
-	db, remove := openExample("CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT, fencing_token BIGINT NOT NULL DEFAULT 0)",
+	db, remove := openExample(
+		"CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT, fencing_token BIGINT NOT NULL DEFAULT 0)",
 		"INSERT INTO orders (id, status) VALUES (42, 'new')")
 	defer remove()
 
@@ -100,7 +101,8 @@ func openExample(statements ...string) (db *sql.DB, remove func()) {
 	if err != nil {
 		panic(err)
 	}
-	db, err = sql.Open("sqlite", "file:"+filepath.Join(dir, "example.db")+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	db, err = sql.Open("sqlite", "file:"+filepath.Join(dir, "example.db")+
+		"?_txlock=immediate&_pragma=busy_timeout(5000)")
 	if err != nil {
 		panic(err)
 	}

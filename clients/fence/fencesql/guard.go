@@ -37,8 +37,8 @@ func WithRule(r fence.Rule) Option { return func(g *Guard) { g.rule = r } }
 // without quotes: letters, digits and _, and a schema before a dot if need be.
 func WithTable(name string) Option { return func(g *Guard) { g.table = name } }
 
-// WithObserver has the observer told of each claim that the guard has checked, its columns included. A claim may pass in a
-// transaction that is rolled back later.
+// WithObserver has the observer told of each claim that the guard has checked, its columns included. A claim may pass
+// in a transaction that is rolled back later.
 func WithObserver(o fence.Observer) Option { return func(g *Guard) { g.observer = o } }
 
 // New returns a guard for databases of the dialect. The error is [fence.ErrInvalid] if an argument breaks a
@@ -70,8 +70,8 @@ func (g *Guard) CreateTable(ctx context.Context, db DB) error {
 }
 
 // Raise lets the claim pass, or not, as part of the transaction tx, and raises the mark to its token; the
-// mark stays locked until tx ends. Call it before the first read of tx: what was read before may be overwritten by a late
-// write of an earlier holder, whose change the caller would then lose.
+// mark stays locked until tx ends. Call it before the first read of tx: what was read before may be overwritten by a
+// late write of an earlier holder, whose change the caller would then lose.
 //
 // The error is a [fence.StaleError] if the rule refuses the claim, [fence.ErrInvalid] if the claim breaks a
 // rule of the contract or tx is an *sql.DB, and [fence.ErrMalformed] if the stored mark is not one. Any other
@@ -105,7 +105,8 @@ func (g *Guard) upsert(ctx context.Context, tx Tx, c fence.Claim) error {
 	if _, err := scanToken(passed); !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	highest, err := scanToken(tx.QueryRowContext(ctx, "SELECT token FROM "+g.table+" WHERE resource = "+p(1), []byte(c.Resource)))
+	highest, err := scanToken(tx.QueryRowContext(ctx, "SELECT token FROM "+g.table+" WHERE resource = "+p(1),
+		[]byte(c.Resource)))
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,8 @@ func (g *Guard) lockAndRaise(ctx context.Context, tx Tx, c fence.Claim) error {
 	if _, err := tx.ExecContext(ctx, lock, resource); err != nil {
 		return err
 	}
-	highest, err := scanToken(tx.QueryRowContext(ctx, "SELECT token FROM "+g.table+" WHERE resource = ? FOR UPDATE", resource))
+	highest, err := scanToken(tx.QueryRowContext(ctx, "SELECT token FROM "+g.table+" WHERE resource = ? FOR UPDATE",
+		resource))
 	if err != nil {
 		return err
 	}
@@ -132,6 +134,7 @@ func (g *Guard) lockAndRaise(ctx context.Context, tx Tx, c fence.Claim) error {
 		return err
 	}
 	// The condition holds; it is there for a caller that checks outside a transaction, against the advice.
-	_, err = tx.ExecContext(ctx, "UPDATE "+g.table+" SET token = ? WHERE resource = ? AND token < ?", int64(c.Token), resource, int64(c.Token))
+	_, err = tx.ExecContext(ctx, "UPDATE "+g.table+" SET token = ? WHERE resource = ? AND token < ?", int64(c.Token),
+		resource, int64(c.Token))
 	return err
 }

@@ -39,12 +39,13 @@ func mariadb(tb testing.TB, parameters string, flags ...string) *database {
 	}
 	bootstrap(tb, exec.Command(bin, append(flags, "--bootstrap")...))
 	d := &database{
-		dialect:   fencesql.MySQL,
-		driver:    "mysql",
-		dsn:       func(addr string) string { return "root@tcp(" + addr + ")/test?timeout=10s" + parameters },
-		bytes:     "VARBINARY(512)",
-		serial:    "BIGINT AUTO_INCREMENT",
-		waiting:   "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'",
+		dialect: fencesql.MySQL,
+		driver:  "mysql",
+		dsn:     func(addr string) string { return "root@tcp(" + addr + ")/test?timeout=10s" + parameters },
+		bytes:   "VARBINARY(512)",
+		serial:  "BIGINT AUTO_INCREMENT",
+		waiting: "SELECT variable_value FROM information_schema.global_status WHERE variable_name = " +
+			"'INNODB_ROW_LOCK_CURRENT_WAITS'",
 		retryable: mysqlRetryable,
 		schema:    "test",
 	}
@@ -53,7 +54,8 @@ func mariadb(tb testing.TB, parameters string, flags ...string) *database {
 		Install: "bash .ci/servers",
 		Command: func(addr string) *exec.Cmd {
 			_, port, _ := net.SplitHostPort(addr)
-			return exec.Command(bin, append(flags, "--socket="+dir+"/socket", "--bind-address=127.0.0.1", "--port="+port)...)
+			return exec.Command(bin, append(flags, "--socket="+dir+"/socket", "--bind-address=127.0.0.1",
+				"--port="+port)...)
 		},
 	})
 	return d
@@ -74,5 +76,6 @@ func bootstrap(tb testing.TB, cmd *exec.Cmd) {
 func mysqlRetryable(err error) bool {
 	const deadlock, lockWaitTimeout, changedSinceSnapshot = 1213, 1205, 1020
 	var e *mysql.MySQLError
-	return errors.As(err, &e) && (e.Number == deadlock || e.Number == lockWaitTimeout || e.Number == changedSinceSnapshot)
+	return errors.As(err, &e) && (e.Number == deadlock || e.Number == lockWaitTimeout ||
+		e.Number == changedSinceSnapshot)
 }

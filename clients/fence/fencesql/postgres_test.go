@@ -22,7 +22,9 @@ import (
 func TestPostgreSQL(t *testing.T) {
 	d := postgres(t)
 	all(t, d)
-	t.Run("CreateTableMeetsAnother", func(t *testing.T) { createTableMeetsAnother(&scenario{TB: t, database: d, db: d.open(t)}) })
+	t.Run("CreateTableMeetsAnother", func(t *testing.T) {
+		createTableMeetsAnother(&scenario{TB: t, database: d, db: d.open(t)})
+	})
 	t.Run("TypeInTheWay", func(t *testing.T) { typeInTheWay(&scenario{TB: t, database: d, db: d.open(t)}) })
 }
 

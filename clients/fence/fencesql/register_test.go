@@ -182,14 +182,16 @@ func (d *database) value(ctx context.Context, tx fencesql.Tx, resource string) (
 }
 
 func (d *database) remember(ctx context.Context, tx fencesql.Tx, c fence.Claim, value string) error {
-	_, err := tx.ExecContext(ctx, d.sql("INSERT INTO history (resource, value) VALUES (?, ?)"), []byte(c.Resource), []byte(value))
+	_, err := tx.ExecContext(ctx, d.sql("INSERT INTO history (resource, value) VALUES (?, ?)"), []byte(c.Resource),
+		[]byte(value))
 	return err
 }
 
 // history returns the values in the order in which they were written.
 func (d *database) history(tb testing.TB, resource string) (values []string) {
 	tb.Helper()
-	rows, err := d.open(tb).QueryContext(tb.Context(), d.sql("SELECT value FROM history WHERE resource = ? ORDER BY id"), []byte(resource))
+	rows, err := d.open(tb).QueryContext(tb.Context(),
+		d.sql("SELECT value FROM history WHERE resource = ? ORDER BY id"), []byte(resource))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -27,14 +27,16 @@ func longestNames(s *scenario) {
 
 // bytewise: names that a collation takes for equal have marks of their own.
 func bytewise(s *scenario) {
-	for i, name := range []string{"lock", "LOCK", "lock ", "lóck", "ﬂock", "flock", "İ", "i", "ß", "ss", "😀", "😁", "'", `\'`, "%"} {
+	for i, name := range []string{"lock", "LOCK", "lock ", "lóck", "ﬂock", "flock", "İ", "i", "ß", "ss", "😀", "😁", "'",
+		`\'`, "%"} {
 		s.passes(claim("bytewise "+name, fence.Token(100-i)))
 	}
 	wantStale(s.TB, s.guard(s.TB).Marks(s.db).Raise(s.Context(), claim("bytewise lock", 99)), 99, 100)
 }
 
 func names(s *scenario) {
-	for _, name := range []string{"", "a b", "a;", "a.b.c", ".a", "a.", "1a", "é", `"a"`, "a\n", strings.Repeat("a", 64)} {
+	for _, name := range []string{"", "a b", "a;", "a.b.c", ".a", "a.", "1a", "é", `"a"`, "a\n",
+		strings.Repeat("a", 64)} {
 		if _, err := fencesql.New(s.dialect, fencesql.WithTable(name)); !errors.Is(err, fence.ErrInvalid) {
 			s.Errorf("the table %q: %v, want ErrInvalid", name, err)
 		}
@@ -86,7 +88,8 @@ func malformedMark(s *scenario) {
 			s.exec(s.db, "INSERT INTO strange (resource, token) VALUES (?, ?)", []byte("x"), stored)
 			for _, token := range []fence.Token{1, 900_000_000_000_000} {
 				err := m.Raise(s.Context(), claim("x", token))
-				if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || !strings.Contains(err.Error(), `"x" in strange`) {
+				if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) ||
+					!strings.Contains(err.Error(), `"x" in strange`) {
 					s.Errorf("the mark %v, token %d: %v", stored, token, err)
 				}
 			}
@@ -101,7 +104,8 @@ func malformedMark(s *scenario) {
 		}
 	}
 	s.exec(s.db, "DROP TABLE strange")
-	if _, err := s.db.ExecContext(s.Context(), s.sql("INSERT INTO holdfast_marks (resource, token) VALUES (?, -1)"), []byte("x")); err == nil {
+	if _, err := s.db.ExecContext(s.Context(), s.sql("INSERT INTO holdfast_marks (resource, token) VALUES (?, -1)"),
+		[]byte("x")); err == nil {
 		s.Error("the table that CreateTable makes takes a negative mark")
 	}
 }

@@ -25,7 +25,8 @@ func scanToken(row *sql.Row) (fence.Token, error) {
 	}
 	t, err := strconv.ParseUint(stored.String, 10, 64)
 	if err != nil || fence.Token(t) > messages.MaxToken {
-		return 0, fmt.Errorf("%w: %q, null: %t; want 0 to %d", fence.ErrMalformed, stored.String, !stored.Valid, messages.MaxToken)
+		return 0, fmt.Errorf("%w: %q, null: %t; want 0 to %d", fence.ErrMalformed, stored.String, !stored.Valid,
+			messages.MaxToken)
 	}
 	return fence.Token(t), nil
 }

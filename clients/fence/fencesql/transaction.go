@@ -37,9 +37,9 @@ func checkTx(tx Tx) error {
 }
 
 // Do runs write in a transaction of the database's default isolation level, after [Guard.Raise], and
-// commits. What write depends on, it reads in tx. If the claim is refused write is not called; if it returns an error, which Do returns as it
-// is, or panics, everything is rolled back. An error of the commit is [fence.ErrUnknown]: it leaves open
-// whether everything took effect or nothing. With any other error nothing did. No part is repeated by
+// commits. What write depends on, it reads in tx. If the claim is refused write is not called; if it returns an error,
+// which Do returns as it is, or panics, everything is rolled back. An error of the commit is [fence.ErrUnknown]: it
+// leaves open whether everything took effect or nothing. With any other error nothing did. No part is repeated by
 // database/sql but the beginning.
 func (g *Guard) Do(ctx context.Context, db DB, c fence.Claim, write func(tx *sql.Tx) error) error {
 	if err := c.Check(); err != nil {

@@ -25,7 +25,8 @@ type Modifier interface {
 	Modify(ctx context.Context, c fence.Claim, f func(old string) (string, error)) error
 }
 
-// Subject is a guard to be tested. Its registers are of the type [Modifier], or Marks raises the marks that Write checks.
+// Subject is a guard to be tested. Its registers are of the type [Modifier], or Marks raises the marks that Write
+// checks.
 type Subject struct {
 	// Open returns a register under the rule over the store, which keeps what earlier ones left there.
 	// The suite opens several, and never uses a resource twice.

@@ -112,7 +112,8 @@ func (o *outcome) wrong() error {
 	case o.err != nil && times > 0 && !errors.Is(o.err, fence.ErrUnknown):
 		return fmt.Errorf("it was written, and the error is not ErrUnknown: %w", o.err)
 	case o.made && o.last != betweenValue:
-		return fmt.Errorf("the store has %q at last, not what was written in between; the writer was told: %s", o.last, o.told())
+		return fmt.Errorf("the store has %q at last, not what was written in between; the writer was told: %s", o.last,
+			o.told())
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func TestLossesAreJudged(t *testing.T) {
 			s := subjectOf(serveMemory(t), test.driver)
 			for _, l := range losses {
 				err := l.try(t, s)
-				if want := test.want[l.name]; (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				if want := test.want[l.name]; (err == nil) != (want == "") ||
+					err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s: found %v, want %q", l.name, err, want)
 				}
 			}

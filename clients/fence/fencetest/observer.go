@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// observer checks that the guard tells its observer of each claim that it has let pass or refused, once, and of no other.
+// observer checks that the guard tells its observer of each claim that it has let pass or refused, once, and of no
+// other.
 func observer(t *testing.T, s Subject) {
 	t.Helper()
 	var mu sync.Mutex

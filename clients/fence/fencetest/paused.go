@@ -45,7 +45,8 @@ func (s Subject) modify(tb testing.TB, r *register) (modify, error) {
 		return own.Modify, nil
 	}
 	if s.Marks == nil || s.Apart {
-		return nil, errors.New("this guard raises a mark only with a write, and its register is no Modifier: a holder cannot read safely")
+		return nil, errors.New(
+			"this guard raises a mark only with a write, and its register is no Modifier: a holder cannot read safely")
 	}
 	return raiseFirst(s.Marks(tb, fence.Repeatable), r), nil
 }
@@ -174,7 +175,8 @@ func exclude(ctx context.Context, m modify, r *register) error {
 	defer cancel()
 	if err := next(brief); err == nil || errors.Is(err, fence.ErrStale) || brief.Err() == nil {
 		close(late.resume)
-		return errors.Join(errors.New("no error at the end of the context while another holder was between its read and its write"), err)
+		return errors.Join(errors.New(
+			"no error at the end of the context while another holder was between its read and its write"), err)
 	}
 	acknowledged, err := late.write()
 	if err != nil {

@@ -21,9 +21,12 @@ func TestPausedHolderIsJudged(t *testing.T) {
 	}{
 		"raise first, late write first": {lateFirst, func(p *plain) modify { return raiseFirst(p, p) }, ""},
 		"raise first, late write last":  {lateLast, func(p *plain) modify { return raiseFirst(p, p) }, ""},
-		"no raise, late write first":    {lateFirst, func(p *plain) modify { return readThenWrite(p) }, `the value is "-next"`},
-		"no raise, late write last":     {lateLast, func(p *plain) modify { return readThenWrite(p) }, ""}, // the lucky order
-		"not exclusive":                 {exclude, func(p *plain) modify { return raiseFirst(p, p) }, "while another holder"},
+		"no raise, late write first": {lateFirst, func(p *plain) modify { return readThenWrite(p) },
+			`the value is "-next"`},
+		// the lucky order
+		"no raise, late write last": {lateLast, func(p *plain) modify { return readThenWrite(p) }, ""},
+		"not exclusive": {exclude, func(p *plain) modify { return raiseFirst(p, p) },
+			"while another holder"},
 		"refused present holder": {lateFirst, func(*plain) modify {
 			return func(_ context.Context, c fence.Claim, f func(string) (string, error)) error {
 				_, _ = f("")

@@ -82,8 +82,10 @@ func twoResources(t *testing.T, s Subject) {
 func oddNames(t *testing.T, s Subject) {
 	guarded := s.Open(t, fence.Repeatable)
 	base := resource()
-	names := []string{base, base + " ", base + ".", base + "/", base + "/..", base + "*", base + ">", base + "%", base + "_",
-		base + "'", base + `"`, base + `\`, base + "=2E", base + "é", base + "É", base + "ss", base + "ß", base + "SS", base + "{a}", base + "🔒"}
+	names := []string{base, base + " ", base + ".", base + "/", base + "/..", base + "*", base + ">", base + "%",
+		base + "_",
+		base + "'", base + `"`, base + `\`, base + "=2E", base + "é", base + "É", base + "ss", base + "ß", base + "SS",
+		base + "{a}", base + "🔒"}
 	var held []*register
 	for i, name := range names {
 		r := &register{TB: t, Register: guarded, resource: name}

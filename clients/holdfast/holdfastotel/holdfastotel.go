@@ -2,14 +2,14 @@
 //
 //	client, err := holdfast.New(nc, holdfastotel.Trace())
 //
-// Each call that asks the service about a resource is a span of kind client below that of its context: Acquire, TryAcquire,
-// Release, Extend, Downgrade, Set, Get, Break, Confirm and the calls that are made of these. The span of an Acquire has
-// its whole wait. What the client asks of its own accord, such as renewals, has no span.
+// Each call that asks the service about a resource is a span of kind client below that of its context: Acquire,
+// TryAcquire, Release, Extend, Downgrade, Set, Get, Break, Confirm and the calls that are made of these. The span of an
+// Acquire has its whole wait. What the client asks of its own accord, such as renewals, has no span.
 //
-// The requests of a sampled span carry its context in the headers of W3C, traceparent and tracestate. If the nodes trace,
-// their spans are below it, and that of a request which waits links to the span of the Acquire whose lease it waits for. A
-// request with these headers is not sent in a batch. The requests of a span that is not sampled have no header and cost the
-// service nothing.
+// The requests of a sampled span carry its context in the headers of W3C, traceparent and tracestate. If the nodes
+// trace, their spans are below it, and that of a request which waits links to the span of the Acquire whose lease it
+// waits for. A request with these headers is not sent in a batch. The requests of a span that is not sampled have no
+// header and cost the service nothing.
 //
 // The attributes are messaging.* of the semantic conventions, and
 //
@@ -18,8 +18,8 @@
 //	holdfast.token     the token of the lease
 //	holdfast.outcome   the status of the answer, as docs/wire.md has it: GRANTED
 //
-// A span has the status error and the attribute error.type if its call has failed. That a lock is held is an outcome and not
-// a failure.
+// A span has the status error and the attribute error.type if its call has failed. That a lock is held is an outcome
+// and not a failure.
 package holdfastotel
 
 import (
@@ -62,14 +62,16 @@ type tracer struct {
 	tracer   trace.Tracer
 }
 
-// Begin implements holdfast.Tracer. The attributes come after the decision to sample, so that calls without it cost little.
+// Begin implements holdfast.Tracer. The attributes come after the decision to sample, so that calls without it cost
+// little.
 func (t *tracer) Begin(ctx context.Context, c holdfast.Call) holdfast.Span {
 	ctx, s := t.tracer.Start(ctx, c.Op+" "+c.Destination, trace.WithSpanKind(trace.SpanKindClient))
 	if !s.IsRecording() {
 		return nil
 	}
 	s.SetAttributes(
-		semconv.MessagingSystemKey.String("nats"), semconv.MessagingOperationTypeSend, semconv.MessagingOperationName(c.Op),
+		semconv.MessagingSystemKey.String("nats"), semconv.MessagingOperationTypeSend,
+		semconv.MessagingOperationName(c.Op),
 		semconv.MessagingDestinationTemplate(c.Destination), attribute.String("holdfast.resource", c.Resource),
 	)
 	if c.Owner != "" {

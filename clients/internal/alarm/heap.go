@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
 )
 
-// mostSleep bounds how long the timer is set for. Timers stand still while the machine is suspended, so this is how late
-// an alarm may be after a suspend.
+// mostSleep bounds how long the timer is set for. Timers stand still while the machine is suspended, so this is how
+// late an alarm may be after a suspend.
 const mostSleep = time.Second
 
 // Heap wakes alarms when they are due: all with one timer, which is set for the first, or to look at the clock before.

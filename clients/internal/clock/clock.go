@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// precision is for how long a reading of the system's clocks is used again, and the least time that counts as a suspend:
-// two clocks cannot be read at the same moment.
+// precision is for how long a reading of the system's clocks is used again, and the least time that counts as a
+// suspend: two clocks cannot be read at the same moment.
 const precision = time.Millisecond
 
 var (
@@ -42,8 +42,8 @@ func Since(t time.Time) time.Duration { return Now().Sub(t) }
 // Until returns the time until a moment of this clock. A timer that is set for it is late if the machine is suspended.
 func Until(t time.Time) time.Duration { return t.Sub(Now()) }
 
-// Monotonic returns the moment of Go's monotonic clock that is a moment of this clock, if the machine is not suspended in
-// between.
+// Monotonic returns the moment of Go's monotonic clock that is a moment of this clock, if the machine is not suspended
+// in between.
 func Monotonic(t time.Time) time.Time {
 	_ = Now()
 	return t.Add(-sleep())

@@ -66,7 +66,8 @@ func TestSuspendedMachine(t *testing.T) {
 	if out, err := exec.Command("unshare", "--time", "--boottime", "36000", "true").CombinedOutput(); err != nil {
 		t.Skipf("this user cannot make a time namespace: %v: %s", err, out)
 	}
-	self := exec.Command("unshare", "--time", "--boottime", "36000", os.Args[0], "-test.run=^TestSuspendedMachine$", "-test.v")
+	self := exec.Command("unshare", "--time", "--boottime", "36000", os.Args[0], "-test.run=^TestSuspendedMachine$",
+		"-test.v")
 	self.Env = append(os.Environ(), parent+"="+ahead.String())
 	out, err := self.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestSuspendedMachine") {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspended returns how long the machine was suspended since it was booted, or a little less: the clock that is behind is
-// read last. It is 0 if the system does not have the clocks.
+// suspended returns how long the machine was suspended since it was booted, or a little less: the clock that is behind
+// is read last. It is 0 if the system does not have the clocks.
 func suspended() time.Duration {
 	var a, b unix.Timespec
 	if unix.ClockGettime(ahead, &a) != nil || unix.ClockGettime(behind, &b) != nil {

@@ -79,7 +79,8 @@ type deploymentFlags struct {
 
 func (d *deploymentFlags) addTo(f *pflag.FlagSet) {
 	d.shards = cli.NewNumber(defaultShards, 1, maxShards)
-	f.StringVar(&d.prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
+	f.StringVar(&d.prefix, "prefix", string(messages.DefaultPrefix),
+		"`NAME` with which the deployment's subjects begin")
 	f.Var(&d.shards, "shards", "shards of the deployment, as nats req holdfast.info shows them")
 	settings.SetEnv(f.Lookup("prefix"), settings.Variable("prefix"))
 }
@@ -105,14 +106,16 @@ func (r *role) command(use string, own func(*Terms, *pflag.FlagSet)) *cobra.Comm
 	cli.AddFlags(cmd, "User", func(f *pflag.FlagSet) {
 		f.StringVar(&r.User, "user", name, "`NAME` of the user")
 		f.StringVar(&r.nkey, "nkey", "", "public `KEY` of the user, in place of a password")
-		f.StringVar(&r.Inbox, "inbox-prefix", "", "`SUBJECT` with which the user's inboxes begin (default: _INBOX. and the user; of nodes _INBOX)")
+		f.StringVar(&r.Inbox, "inbox-prefix", "",
+			"`SUBJECT` with which the user's inboxes begin (default: _INBOX. and the user; of nodes _INBOX)")
 		if own != nil {
 			own(&r.Terms, f)
 		}
 	})
 	cli.AddFlags(cmd, "Deployment", r.addTo)
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.Var(&r.format, "format", "conf: a section of a NATS configuration, with passwords as variables; nsc: a shell script")
+		f.Var(&r.format, "format",
+			"conf: a section of a NATS configuration, with passwords as variables; nsc: a shell script")
 		f.StringVar(&r.account, "account", nodesAccount, "`NAME` of the account in the script for nsc")
 	})
 	return cmd
@@ -162,7 +165,8 @@ func (r *role) check(cmd *cobra.Command) error {
 	case r.nkey != "" && !nkeyRule.MatchString(r.nkey):
 		return cli.BadValue("--nkey", r.nkey, errors.New("a public key of a user: U and 55 of A-Z and 2-7"))
 	case cmd.Flags().Changed("account") && r.format.Word != formatNSC:
-		return exit.Usagef("--account goes with --format nsc; for the accounts of a configuration see holdfast access deployment")
+		return exit.Usagef(
+			"--account goes with --format nsc; for the accounts of a configuration see holdfast access deployment")
 	}
 	if err := checkInbox(r.Inbox); err != nil {
 		return err
@@ -180,11 +184,16 @@ func checkInbox(inbox string) error {
 	case inbox == "":
 		return nil
 	case !strings.HasPrefix(inbox, defaultInbox):
-		return cli.BadValue("--inbox-prefix", inbox, errors.New("a subject that begins with _INBOX, which no requests and events have, as in _INBOX.orders or _INBOX_orders"))
+		return cli.BadValue("--inbox-prefix", inbox,
+			errors.New(
+				"a subject that begins with _INBOX, which no requests and events have, as in _INBOX.orders or "+
+					"_INBOX_orders"))
 	}
 	for level := range strings.SplitSeq(inbox, ".") {
 		if !userName.MatchString(strings.TrimLeft(level, "_")) {
-			return cli.BadValue("--inbox-prefix", inbox, errors.New("levels of letters, digits, _ and -, joined by dots, without wildcards, as in _INBOX.orders"))
+			return cli.BadValue("--inbox-prefix", inbox,
+				errors.New(
+					"levels of letters, digits, _ and -, joined by dots, without wildcards, as in _INBOX.orders"))
 		}
 	}
 	return nil

@@ -12,7 +12,8 @@ var source string
 // written returns a template with what it shows.
 func written(name string, shown any) string {
 	var b strings.Builder
-	templates := template.Must(template.New("").Parse(source)) // not at the start of the program, which is that of all commands
+	// not at the start of the program, which is that of all commands
+	templates := template.Must(template.New("").Parse(source))
 	if err := templates.ExecuteTemplate(&b, name, shown); err != nil {
 		panic(err) // a mistake in this package
 	}

@@ -128,9 +128,11 @@ func (p Plan) separate() []account {
 		Imports: append(operators, syncsShare(operatorsAccount)), Verified: p.Users,
 	}, {
 		Name: systemAccount,
-		Users: []User{{Name: "system", Role: "an operator of NATS: nats server report jetstream, nats server cluster peer-remove", Rights: []Right{
-			{For: "everything of its account, which has no locks", Publish: []string{">"}, Subscribe: []string{">"}},
-		}}},
+		Users: []User{{Name: "system",
+			Role: "an operator of NATS: nats server report jetstream, nats server cluster peer-remove", Rights: []Right{
+				{For: "everything of its account, which has no locks", Publish: []string{">"},
+					Subscribe: []string{">"}},
+			}}},
 		Exports: []share{syncsShare(nodesAccount + ", " + operatorsAccount)},
 	}}
 	for _, a := range p.Applications {

@@ -53,7 +53,8 @@ Passwords are variables. Set them in the environment of the NATS server.`,
 		f.Var(&p.layout, "layout", p.layout.List())
 		f.StringArrayVar(&p.applications, "application", []string{"ORDERS"},
 			"`NAME[=PATTERN,...]` of an account of clients, in one account of a user, and its resources; repeatable")
-		f.BoolVar(&p.users, "verified-users", false, "nodes are told the users of accounts (--identity user), and log in with an nkey")
+		f.BoolVar(&p.users, "verified-users", false,
+			"nodes are told the users of accounts (--identity user), and log in with an nkey")
 	})
 	cli.AddFlags(cmd, "Deployment", p.addTo)
 	return cmd

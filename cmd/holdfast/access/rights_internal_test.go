@@ -44,10 +44,13 @@ func TestNoListIsEmpty(t *testing.T) {
 	t.Parallel()
 	d := Deployment{Prefix: messages.DefaultPrefix, Shards: 1}
 	for _, u := range []User{
-		d.Node(Terms{Inbox: "a"}), d.Client(Terms{Inbox: "a", Keys: everything}), d.Operator(Terms{Inbox: "a", Keys: everything}),
-		d.Watcher(Terms{Inbox: "a"}), d.Agent(Terms{Inbox: "a", Keys: everything}), d.Metrics(Terms{Inbox: "a"}), d.Backup(Terms{Inbox: "a"}),
+		d.Node(Terms{Inbox: "a"}), d.Client(Terms{Inbox: "a", Keys: everything}),
+		d.Operator(Terms{Inbox: "a", Keys: everything}),
+		d.Watcher(Terms{Inbox: "a"}), d.Agent(Terms{Inbox: "a", Keys: everything}), d.Metrics(Terms{Inbox: "a"}),
+		d.Backup(Terms{Inbox: "a"}),
 	} {
-		if len(u.Publish()) == 0 || len(u.Subscribe()) == 0 || slices.Contains(append(u.Publish(), u.Subscribe()...), "") {
+		if len(u.Publish()) == 0 || len(u.Subscribe()) == 0 ||
+			slices.Contains(append(u.Publish(), u.Subscribe()...), "") {
 			t.Errorf("%s: %q, %q", u.Role, u.Publish(), u.Subscribe())
 		}
 	}

@@ -28,7 +28,8 @@ more levels; quote it for the shell. 'orders.>' does not match orders itself.`,
 			f.BoolVar(&t.Values, "values", false, "may change the metadata of its leases, as elections do")
 			f.BoolVar(&t.Sessions, "sessions", false, "may keep many leases with one request")
 			f.BoolVar(&t.Listing, "listing", false, "may list all locks")
-			f.BoolVar(&t.Batches, "batches", false, "may send many requests in one message: to all resources, with breaks")
+			f.BoolVar(&t.Batches, "batches", false,
+				"may send many requests in one message: to all resources, with breaks")
 		},
 		user: Deployment.Client,
 	},
@@ -38,7 +39,8 @@ more levels; quote it for the shell. 'orders.>' does not match orders itself.`,
 and confirms their losses. It acquires none.`,
 		flags: func(t *Terms, f *pflag.FlagSet) {
 			f.BoolVar(&t.Doctor, "doctor", false, "holdfast doctor may make all its checks")
-			f.StringVar(&t.Tenant, "tenant", "", "`ACCOUNT` whose locks they are, '*' for all tenants (default: locks of no tenant)")
+			f.StringVar(&t.Tenant, "tenant", "",
+				"`ACCOUNT` whose locks they are, '*' for all tenants (default: locks of no tenant)")
 		},
 		user: Deployment.Operator,
 	},

@@ -18,7 +18,8 @@ const (
 
 // consuming are the subjects with which consumers of the journals are created, asked and deleted.
 var consuming = []string{
-	jetStream + "CONSUMER.CREATE.KV_%s.>", jetStream + "CONSUMER.MSG.NEXT.KV_%s.*", jetStream + "CONSUMER.DELETE.KV_%s.*",
+	jetStream + "CONSUMER.CREATE.KV_%s.>", jetStream + "CONSUMER.MSG.NEXT.KV_%s.*",
+	jetStream + "CONSUMER.DELETE.KV_%s.*",
 }
 
 // syncs is the subject on which the servers of NATS say how they store, to the system account and to those that import

@@ -47,10 +47,12 @@ func (d Deployment) Node(t Terms) User {
 	return User{Name: t.User, Role: "the nodes", Rights: []Right{
 		{For: "requests, messages between nodes, events", Publish: all, Subscribe: all,
 			Warnings: []string{"give this login to nodes only: it can do everything in the deployment"}},
-		{For: "answers, also through service imports", Publish: []string{inboxes, imported}, Subscribe: []string{inboxes}},
+		{For: "answers, also through service imports", Publish: []string{inboxes, imported},
+			Subscribe: []string{inboxes}},
 		{For: "information and statistics", Subscribe: []string{"$SRV.*", "$SRV.*.holdfast", "$SRV.*.holdfast.*"}},
 		{For: "the journals", Publish: append([]string{jetStream + "STREAM.NAMES"}, d.journals(
-			jetStream+"STREAM.CREATE.KV_%s", jetStream+"STREAM.UPDATE.KV_%s", streamInfo, jetStream+"STREAM.PURGE.KV_%s", messageGet,
+			jetStream+"STREAM.CREATE.KV_%s", jetStream+"STREAM.UPDATE.KV_%s", streamInfo,
+			jetStream+"STREAM.PURGE.KV_%s", messageGet,
 			jetStream+"STREAM.LEADER.STEPDOWN.KV_%s",
 		)...)},
 		{For: "whether NATS syncs each write, if the account imports that", Publish: []string{syncs}},
@@ -149,7 +151,8 @@ func (d Deployment) reader(t Terms, role string, others ...Right) User {
 		t.asking(Right{For: "the journals, record by record", Publish: d.journals(streamInfo, messageGet)}),
 		Right{For: "the same through an import", Publish: d.importedJournals(streamInfo, messageGet)}.when(t.Imported),
 		Right{For: "consumers of the journals", Publish: d.journals(consuming...), Warnings: []string{
-			"a consumer may deliver to any subject of the account of the nodes; without this right, journals are read record by record",
+			"a consumer may deliver to any subject of the account of the nodes; " +
+				"without this right, journals are read record by record",
 		}}.when(t.Consumers && !t.Imported),
 		t.answers(),
 	})}
@@ -159,8 +162,9 @@ func (d Deployment) reader(t Terms, role string, others ...Right) User {
 // stay in the account that imports.
 func (t Terms) asking(r Right) Right {
 	if !t.Imported {
-		r.Warnings = []string{"in the account of the nodes it can damage the journals: JetStream sends its answers to any reply subject, " +
-			"also into a bucket; give it an account of its own, see holdfast access deployment --layout accounts"}
+		r.Warnings = []string{
+			"in the account of the nodes it can damage the journals: JetStream sends its answers to any reply subject, " +
+				"also into a bucket; give it an account of its own, see holdfast access deployment --layout accounts"}
 	}
 	return r
 }

@@ -39,7 +39,8 @@ type agent struct {
 func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *display.Reporter) *agent {
 	return &agent{
 		command: c, client: client, nc: nc, report: r,
-		fence:  fence{path: c.path, words: c.words, limit: c.limit.Duration, slots: make(chan struct{}, c.parallel.Value)},
+		fence: fence{path: c.path, words: c.words, limit: c.limit.Duration,
+			slots: make(chan struct{}, c.parallel.Value)},
 		losses: losses{known: make(map[id]context.CancelFunc)},
 		begun:  make(chan struct{}),
 		gap:    make(chan struct{}, 1),
@@ -76,7 +77,9 @@ func (a *agent) checkDeployment(ctx context.Context) error {
 	case err != nil:
 		return a.ending(err)
 	case !slices.Contains(info.Features, messages.FeatureDelay):
-		return exit.Usagef("Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for resources that are held back after a loss",
+		return exit.Usagef(
+			"Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for resources that are held back "+
+				"after a loss",
 			a.connection.Where(), info.Version, messages.FeatureDelay)
 	}
 	return nil

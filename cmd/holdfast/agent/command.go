@@ -97,7 +97,8 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.connection.Close(cmd.Context(), client) }() // it holds no lock, so an error leaves nothing behind
+	// it holds no lock, so an error leaves nothing behind
+	defer func() { _ = c.connection.Close(cmd.Context(), client) }()
 	report := display.NewReporter(cmd.ErrOrStderr(), c.verbose)
 	defer report.Close()
 	return newAgent(c, client, nc, report).run(cmd.Context())

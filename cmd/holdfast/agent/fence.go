@@ -57,7 +57,8 @@ func (f *fence) run(ctx context.Context, l loss) error {
 	ctx, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, f.path)
-	cmd.Args, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = f.words, environ, os.Stdout, os.Stderr, program.OwnGroup()
+	cmd.Args, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = f.words, environ, os.Stdout, os.Stderr,
+		program.OwnGroup()
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	if err := cmd.Start(); err != nil {
 		return program.CannotRun(f.words[0], err)

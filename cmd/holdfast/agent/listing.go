@@ -46,7 +46,8 @@ func (a *agent) keepListing(ctx context.Context) error {
 		next := listEvery
 		if _, err := a.list(ctx); err != nil && ctx.Err() == nil {
 			next = listAgain
-			a.report.Print("cannot list what is held back: %s; trying again in %s", display.Plain(err), display.Duration(next))
+			a.report.Print("cannot list what is held back: %s; trying again in %s", display.Plain(err),
+				display.Duration(next))
 		}
 		due.Reset(next)
 	}

@@ -115,7 +115,8 @@ func (b *bench) load(flags *pflag.FlagSet) error {
 		return err
 	}
 	if b.resources.Value < b.clients.Value {
-		return exit.Usagef("--resources: at least one per client, got %d for %d clients", b.resources.Value, b.clients.Value)
+		return exit.Usagef("--resources: at least one per client, got %d for %d clients", b.resources.Value,
+			b.clients.Value)
 	}
 	if _, err := b.key(b.resources.Value - 1); err != nil {
 		return cli.BadValue("--names", b.names, err)
@@ -145,7 +146,8 @@ func (b *bench) prepare(ctx context.Context, flags *pflag.FlagSet, nc *nats.Conn
 		return service, err
 	}
 	if service.Shards = info.GetShards(); service.Shards == 0 {
-		return service, exit.Errorf(exit.Unavailable, "Holdfast at %s does not answer with its number of shards; try later",
+		return service, exit.Errorf(exit.Unavailable,
+			"Holdfast at %s does not answer with its number of shards; try later",
 			b.connection.Where())
 	}
 	key, err := b.key(0)
@@ -183,7 +185,8 @@ func (b *bench) explain(op messages.Operation, subject string, flags *pflag.Flag
 			b.connection.Where(), op, denied)
 	case errors.Is(err, nats.ErrNoResponders):
 		return exit.Errorf(exit.Unavailable, "no Holdfast node answers at %s, though NATS does: %s has no subscriber; "+
-			"start a node with: holdfast serve --server URL, or check --prefix and the account of this user", b.connection.Where(), subject)
+			"start a node with: holdfast serve --server URL, or check --prefix and the account of this user",
+			b.connection.Where(), subject)
 	}
 	return exit.Errorf(exit.Unavailable, "no answer from Holdfast at %s to %s: %w", b.connection.Where(), op, err)
 }

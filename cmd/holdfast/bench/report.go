@@ -92,11 +92,14 @@ func (r *report) line() string {
 }
 
 func (r *report) text() string {
-	text := fmt.Sprintf("%d pairs of acquire and release in %s: %.0f/s, with %d clients on %d connections and %d resources\n\n",
-		r.Pairs, display.Duration(time.Duration(r.Seconds*float64(time.Second))), r.Rate, r.Clients, r.Connections, r.Resources)
+	text := fmt.Sprintf(
+		"%d pairs of acquire and release in %s: %.0f/s, with %d clients on %d connections and %d resources\n\n",
+		r.Pairs, display.Duration(time.Duration(r.Seconds*float64(time.Second))), r.Rate, r.Clients, r.Connections,
+		r.Resources)
 	calls := display.Table{
 		{Cells: []string{"OPERATION"}}, {Cells: []string{"COUNT"}, Right: true}, {Cells: []string{"P50"}, Right: true},
-		{Cells: []string{"P99"}, Right: true}, {Cells: []string{"P99.9"}, Right: true}, {Cells: []string{"MAX"}, Right: true},
+		{Cells: []string{"P99"}, Right: true}, {Cells: []string{"P99.9"}, Right: true},
+		{Cells: []string{"MAX"}, Right: true},
 	}
 	calls.Add(r.Acquire.row("acquire"))
 	calls.Add(r.Release.row("release"))

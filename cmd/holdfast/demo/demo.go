@@ -178,7 +178,8 @@ func (d *demo) sell(ctx context.Context, w *worker, way string, options ...holdf
 	if way == wayRaise {
 		raises = "raises the mark, "
 	}
-	d.sayStep("%s gets the lock with token %d, %sreads %d, and sells %d.", w.name, w.lock.Token(), raises, w.stock, w.sells)
+	d.sayStep("%s gets the lock with token %d, %sreads %d, and sells %d.", w.name, w.lock.Token(), raises, w.stock,
+		w.sells)
 	return nil
 }
 
@@ -203,7 +204,8 @@ func (d *demo) late(ctx context.Context, anna *worker, way string) error {
 	case way == wayPlain:
 		d.sayStep("The write succeeds: %d overwrites what bert wrote.", anna.left())
 	default:
-		d.sayStep("The write of %d succeeds: the guard has not seen bert's token yet. bert has read the old number.", anna.left())
+		d.sayStep("The write of %d succeeds: the guard has not seen bert's token yet. bert has read the old number.",
+			anna.left())
 	}
 	return anna.release(ctx)
 }

@@ -17,8 +17,8 @@ type node struct {
 	errors bytes.Buffer
 }
 
-// startNode runs a node with this data directory, without the environment variables that set flags. It is killed at the end
-// of ctx. The caller must call kill.
+// startNode runs a node with this data directory, without the environment variables that set flags. It is killed at the
+// end of ctx. The caller must call kill.
 func startNode(ctx context.Context, dir string) (*node, error) {
 	self, err := os.Executable()
 	if err != nil {

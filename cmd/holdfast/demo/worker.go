@@ -23,8 +23,8 @@ const (
 	wayRaise = "raise" // they raise the mark before they read, and write through it
 )
 
-// worker sells from the stock under a lock. It does not check the lock again before the write: a pause is always possible
-// between a check and the write.
+// worker sells from the stock under a lock. It does not check the lock again before the write: a pause is always
+// possible between a check and the write.
 type worker struct {
 	name, dir string
 	sells     int
@@ -54,8 +54,8 @@ func (w *worker) close(ctx context.Context) {
 	w.nc.Close()
 }
 
-// read acquires the lock, raises the mark if that is the way, and reads the stock. A lease that is not renewed stands for
-// one of a worker that is paused.
+// read acquires the lock, raises the mark if that is the way, and reads the stock. A lease that is not renewed stands
+// for one of a worker that is paused.
 func (w *worker) read(ctx context.Context, way string, options ...holdfast.AcquireOption) (err error) {
 	if w.lock, err = w.client.Acquire(ctx, demoResource, options...); err != nil {
 		return err

@@ -16,6 +16,7 @@ func clockOf(r *Result, counts bool, system string) {
 	}
 	r.see("this machine runs %s", system)
 	r.warn("the clock of this machine ("+system+") does not count the time of a suspend",
-		"a client on it takes a lock for held after a suspend in which the lease has ended, for as long as was left of it",
+		"a client on it takes a lock for held after a suspend in which the lease has ended, for as long as was left "+
+			"of it",
 		"check tokens at the protected resource, as docs/fencing.md shows; or keep this machine from being suspended")
 }

@@ -48,7 +48,8 @@ func (d *deployment) commits(ctx context.Context, r *Result) {
 		case c.took >= d.cfg.Slow:
 			r.warn(fmt.Sprintf("a commit of shard %d takes %s", shard, short(c.took)),
 				"each grant, release and confirmed read waits for one",
-				"look at the disks of the NATS servers and the network between them; other programs may write to the same disk")
+				"look at the disks of the NATS servers and the network between them; "+
+					"other programs may write to the same disk")
 		}
 		if seen++; c.err == nil {
 			times = append(times, c.took)

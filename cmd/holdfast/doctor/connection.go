@@ -29,7 +29,8 @@ func (d *deployment) connection(ctx context.Context, r *Result) {
 			"look at the network and at the load of that server, or connect to a nearer one with --server")
 	}
 	if jetstream.IsTooOld(version) {
-		r.problem(fmt.Sprintf("the NATS server %s runs %s", display.Name(nc.ConnectedServerName()), display.OneLine(version)),
+		r.problem(fmt.Sprintf("the NATS server %s runs %s", display.Name(nc.ConnectedServerName()),
+			display.OneLine(version)),
 			"a server before "+jetstream.LeastVersion+" can lose or misplace a record of a replicated bucket",
 			"upgrade each NATS server of the deployment to "+jetstream.LeastVersion+" or newer")
 	}

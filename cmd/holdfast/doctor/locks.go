@@ -54,7 +54,8 @@ func (r *Result) deadlocked(c deadlock.Cycle) {
 	r.problem("deadlock"+cli.OfTenant(c[0].Tenant)+": "+strings.Join(parts, "; "),
 		"none of them goes on until a wait or a lease ends",
 		fmt.Sprintf("break one of the leases: holdfast break %s --token %d%s; holdfast deadlocks%s shows more",
-			display.Name(c[0].Resource), c[0].Lease.GetToken(), cli.TenantFlag(c[0].Tenant), cli.TenantFlag(c[0].Tenant)))
+			display.Name(c[0].Resource), c[0].Lease.GetToken(), cli.TenantFlag(c[0].Tenant),
+			cli.TenantFlag(c[0].Tenant)))
 }
 
 // tokens looks for resources whose tokens are near the end.

@@ -37,7 +37,8 @@ const (
 // shards finds the nodes, their versions, and which shard each owns.
 func (d *deployment) shards(ctx context.Context, r *Result) {
 	err := d.discover(ctx, r)
-	for end := time.Now().Add(settling); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(end) && connect.Pause(ctx, lookAgain); {
+	for end := time.Now().Add(settling); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(end) &&
+		connect.Pause(ctx, lookAgain); {
 		err = d.discover(ctx, r) // nodes that have just been started follow their NATS server after a moment
 	}
 	if err != nil {
@@ -58,7 +59,8 @@ func (d *deployment) shards(ctx context.Context, r *Result) {
 	if lacks := absent(d.info); len(lacks) > 0 {
 		r.warn("the nodes are older than this command: they lack "+strings.Join(lacks, ", "),
 			"this command cannot check all that it checks of newer nodes",
-			fmt.Sprintf("upgrade the nodes, or use the command of their version, %s", display.Name(d.info.GetVersion())))
+			fmt.Sprintf("upgrade the nodes, or use the command of their version, %s",
+				display.Name(d.info.GetVersion())))
 	}
 }
 
@@ -125,7 +127,9 @@ func (d *deployment) readInfo(ctx context.Context) (*messages.Info, error) {
 func (r *Result) noOwner(shard uint32, reason string) {
 	r.problem(fmt.Sprintf("shard %d has no owner: %s", shard, reason),
 		"requests for its locks are refused",
-		fmt.Sprintf("wait ten seconds and look again; if it stays so, the log of the nodes has the reason, at the lines with shard=%d", shard))
+		fmt.Sprintf(
+			"wait ten seconds and look again; "+
+				"if it stays so, the log of the nodes has the reason, at the lines with shard=%d", shard))
 }
 
 // unowned returns the shards that no node owns.

@@ -74,12 +74,14 @@ func (u *user) tooWide(r *Result) {
 	if parts := u.ofNodes(); len(parts) > 0 {
 		r.warn(fmt.Sprintf("%s may publish on %s", u.name, listed(parts)),
 			"only nodes need that; a client that has it can delete the locks, or move shards, or forge events",
-			"list the permissions of clients by operation, as docs/operating.md shows, and give these, for each bucket, to the users of nodes only; "+
+			"list the permissions of clients by operation, as docs/operating.md shows, and give these, for each "+
+				"bucket, to the users of nodes only; "+
 				"run this command as a user of clients")
 	}
 	if parts := u.ofOperators(); len(parts) > 0 {
 		r.warn(fmt.Sprintf("%s may publish on %s", u.name, listed(parts)),
-			"a client that has it can take locks away from their holders, or end the time for which a lost lock is held back",
+			"a client that has it can take locks away from their holders, or end the time for which a lost lock is "+
+				"held back",
 			"give these to the users of operators and fencing agents only; run this command as a user of clients")
 	}
 }
@@ -116,7 +118,8 @@ func (u *user) ofOperators() (parts []string) {
 func (u *user) missing(r *Result) {
 	for _, keys := range u.acquirable() {
 		var lacks []string
-		for _, op := range []messages.Operation{messages.OpAcquire, messages.OpRelease, messages.OpExtend, messages.OpGet} {
+		for _, op := range []messages.Operation{messages.OpAcquire, messages.OpRelease, messages.OpExtend,
+			messages.OpGet} {
 			for _, subject := range u.subjects(op, keys) {
 				lacks = append(lacks, u.lacking(u.publish.outside(subject))...)
 			}

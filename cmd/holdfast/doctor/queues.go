@@ -118,12 +118,14 @@ func (d *deployment) judge(r *Result, q *queue) {
 	for _, n := range d.nodes {
 		limit = max(limit, n.MaxQueue)
 	}
-	name, see := q.resource.String(), "holdfast get "+display.Name(q.resource.Name)+" --waiters"+cli.TenantFlag(q.resource.Tenant)
+	name, see := q.resource.String(), "holdfast get "+display.Name(q.resource.Name)+" --waiters"+
+		cli.TenantFlag(q.resource.Tenant)
 	switch {
 	case limit > 0 && float64(last) >= nearLimit*float64(limit):
 		r.warn(fmt.Sprintf("the queue of %s is nearly full: %d requests wait, of at most %d", name, last, limit),
 			"beyond that its requests are answered OVERLOADED",
-			fmt.Sprintf("see who holds it and who waits with %s; hold it for less time, divide it, or raise --max-queue", see))
+			fmt.Sprintf(
+				"see who holds it and who waits with %s; hold it for less time, divide it, or raise --max-queue", see))
 	case last >= longQueue && len(q.lengths) == looks && slices.IsSortedFunc(q.lengths, strictly):
 		r.warn(fmt.Sprintf("the queue of %s grows: %d requests wait, %d more than %s before", name, last, last-first,
 			short(q.last.Sub(q.first))),

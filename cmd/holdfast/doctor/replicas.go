@@ -28,7 +28,8 @@ func (d *deployment) replicas(ctx context.Context, r *Result) {
 		}
 		looked := len(all) > 0
 		all = append(present, all[min(len(present), len(all)):]...)
-		again = slices.ContainsFunc(all, isUnsettled) && (!looked || time.Now().Before(end)) && connect.Pause(ctx, lookAgain)
+		again = slices.ContainsFunc(all, isUnsettled) && (!looked || time.Now().Before(end)) &&
+			connect.Pause(ctx, lookAgain)
 	}
 	for _, i := range all {
 		inspected(r, &i)

@@ -20,11 +20,13 @@ func TestFewReplicas(t *testing.T) {
 		all   inspections
 		want  string
 	}{
-		"NoCluster":    {all: inspections{{Bucket: "A", Replicas: 1}}},
-		"TwoServers":   {all: inspections{one("A", "n1"), one("B", "n2"), one("C", "n2")}},
-		"ThreeLeaders": {all: inspections{one("A", "n1"), one("B", "n2"), one("C", "n3")}, want: "each bucket is stored on 1 server of a cluster of at least 3"},
-		"Embedded":     {nodes: embedded, all: inspections{one("A", "n1")}, want: "each bucket is stored on 1 server of a cluster of at least 3"},
-		"Enough":       {nodes: embedded, all: inspections{three}},
+		"NoCluster":  {all: inspections{{Bucket: "A", Replicas: 1}}},
+		"TwoServers": {all: inspections{one("A", "n1"), one("B", "n2"), one("C", "n2")}},
+		"ThreeLeaders": {all: inspections{one("A", "n1"), one("B", "n2"), one("C", "n3")},
+			want: "each bucket is stored on 1 server of a cluster of at least 3"},
+		"Embedded": {nodes: embedded, all: inspections{one("A", "n1")},
+			want: "each bucket is stored on 1 server of a cluster of at least 3"},
+		"Enough": {nodes: embedded, all: inspections{three}},
 		"Unfinished": {
 			all:  inspections{three, one("B", "n1"), one("A", "n1")},
 			want: "the replicas were not raised in each bucket: stored on 1 server only: A, B",

@@ -37,7 +37,9 @@ func (d *deployment) storage(ctx context.Context, r *Result) {
 	}
 	r.see("%s", strings.Join(seen, "; "))
 	if d.synced = !d.unknown(r); len(elsewhere) > 0 {
-		r.hidden("NATS in the process of %s; of another NATS a user of the system account sees the disks with nats server report jetstream, and %s",
+		r.hidden(
+			"NATS in the process of %s; of another NATS a user of the system account sees the disks with nats server "+
+				"report jetstream, and %s",
 			strings.Join(elsewhere, ", "), d.elsewhere(ctx, r))
 	}
 	for _, n := range d.nodes {
@@ -73,12 +75,14 @@ func (r *Result) unsynced(server, do string) {
 func (d *deployment) disk(r *Result, name string) string {
 	s, node := d.nodes[name].Storage, display.Name(name)
 	if !s.Synced {
-		r.unsynced("node "+node, fmt.Sprintf("start %s without --unsafe-sync, and with sync_interval: always in its configuration of NATS", node))
+		r.unsynced("node "+node, fmt.Sprintf(
+			"start %s without --unsafe-sync, and with sync_interval: always in its configuration of NATS", node))
 	}
 	if s.Fault != "" {
 		r.problem(fmt.Sprintf("node %s cannot store: %s", node, display.OneLine(s.Fault)),
 			"its copies of the shards fall behind, and without a majority of copies the shards stop",
-			fmt.Sprintf("free space on the disk of %s, or replace it; the node stores again by itself within 30 s", node))
+			fmt.Sprintf("free space on the disk of %s, or replace it; the node stores again by itself within 30 s",
+				node))
 	}
 	for _, use := range slices.Sorted(maps.Keys(s.Certificates)) {
 		if left := time.Until(s.Certificates[use]); left < certificateLeft {
@@ -95,7 +99,8 @@ func (d *deployment) disk(r *Result, name string) string {
 	if float64(s.FreeBytes) < fullShare*float64(s.TotalBytes) && s.FreeBytes < fullBytes {
 		r.warn(fmt.Sprintf("the disk of node %s is nearly full: %s", node, free),
 			"a node with a full disk stores nothing",
-			fmt.Sprintf("free space on it, or move the data directory of %s to a larger disk while the other nodes run", node))
+			fmt.Sprintf("free space on it, or move the data directory of %s to a larger disk while the other nodes run",
+				node))
 	}
 	return free
 }

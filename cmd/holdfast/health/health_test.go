@@ -61,9 +61,11 @@ func TestHealth(t *testing.T) {
 		want(t, h.Ready(), "", 503, "[-]started failed: the node is being started\n", "readyz check failed\n")
 		h.Started(n)
 		want(t, h.Ready(), "", 200, "ok")
-		want(t, h.Ready(), "?verbose", 200, "[+]started ok\n[+]running ok\n[+]nats ok\n[+]announcements ok\n[+]commits ok\nreadyz check passed\n")
+		want(t, h.Ready(), "?verbose", 200,
+			"[+]started ok\n[+]running ok\n[+]nats ok\n[+]announcements ok\n[+]commits ok\nreadyz check passed\n")
 		want(t, h.Live(), "?verbose", 200, "[+]assignment ok\n[+]shards ok\nlivez check passed\n")
-		want(t, h.Ready(), "?exclude=all", 400, `exclude: one of started, running, nats, announcements, commits, got "all"`)
+		want(t, h.Ready(), "?exclude=all", 400,
+			`exclude: one of started, running, nats, announcements, commits, got "all"`)
 
 		n.connected, n.hears = errors.New("it is cut"), errors.New("it is deaf")
 		want(t, h.Ready(), "", 503, "[-]nats failed: it is cut\n[-]announcements failed: it is deaf\n[+]commits ok\n")
@@ -79,7 +81,8 @@ func TestHealth(t *testing.T) {
 		n.commits = nil
 
 		n.ticks, n.answers = errors.New("it stands still"), errors.New("shard 3 does not answer")
-		want(t, h.Live(), "", 503, "[-]assignment failed: it stands still\n[-]shards failed: shard 3 does not answer\nlivez check failed\n")
+		want(t, h.Live(), "", 503,
+			"[-]assignment failed: it stands still\n[-]shards failed: shard 3 does not answer\nlivez check failed\n")
 		want(t, h.Ready(), "", 200, "ok")
 		n.ticks, n.answers = nil, nil
 	})
@@ -93,7 +96,8 @@ func TestStopping(t *testing.T) {
 		want(t, h.Ready(), "", 200)
 		n.answers, n.commits = errors.New("its shards have ended"), errors.New("its shards have ended")
 		h.Stopping()
-		if code, text := ask(h.Ready(), ""); code != 503 || !strings.Contains(text, "[-]running failed: the node is stopping") || strings.Contains(text, "[-]commits") {
+		if code, text := ask(h.Ready(), ""); code != 503 ||
+			!strings.Contains(text, "[-]running failed: the node is stopping") || strings.Contains(text, "[-]commits") {
 			t.Errorf("%d: %s", code, text)
 		}
 		want(t, h.Live(), "", 200, "ok")

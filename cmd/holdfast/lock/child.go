@@ -39,7 +39,8 @@ type child struct {
 // start starts the command. It inherits standard input, output and error.
 func (e executable) start(environ []string) (*child, error) {
 	c := &child{descendants: newDescendants(), changes: make(chan os.Signal, 1), reaped: make(chan struct{})}
-	signal.Notify(c.changes, syscall.SIGCHLD) // before the start: while SIGCHLD is ignored, the kernel discards exit statuses
+	// before the start: while SIGCHLD is ignored, the kernel discards exit statuses
+	signal.Notify(c.changes, syscall.SIGCHLD)
 	started := make(chan error)
 	go c.live(e, environ, started)
 	if err := <-started; err != nil {

@@ -57,15 +57,16 @@ type command struct {
 
 func newCommand() *command {
 	return &command{
-		ttl:        cli.TTL(),
-		grace:      cli.NewDuration(0, 0, cli.Millis(messages.MaxTTLMillis)),
-		wait:       cli.NewDuration(0, 0, cli.LongestWait),
-		disconnect: cli.NewDuration(0, cli.Millis(messages.MinDisconnectMillis), cli.Millis(messages.MaxDisconnectMillis)),
-		metadata:   cli.Metadata{},
-		sharing:    cli.NewSharing(),
-		holdBack:   cli.NewHoldBack(),
-		onLost:     cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
-		codes:      newCodes(),
+		ttl:   cli.TTL(),
+		grace: cli.NewDuration(0, 0, cli.Millis(messages.MaxTTLMillis)),
+		wait:  cli.NewDuration(0, 0, cli.LongestWait),
+		disconnect: cli.NewDuration(0, cli.Millis(messages.MinDisconnectMillis),
+			cli.Millis(messages.MaxDisconnectMillis)),
+		metadata: cli.Metadata{},
+		sharing:  cli.NewSharing(),
+		holdBack: cli.NewHoldBack(),
+		onLost:   cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
+		codes:    newCodes(),
 	}
 }
 
@@ -103,7 +104,8 @@ func (u *command) addTo(cmd *cobra.Command) {
 	cli.AddFlags(cmd, "Command", u.commandFlags)
 	cli.AddFlags(cmd, "Exit codes", u.codes.addTo)
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVarP(&u.quiet, "quiet", "q", false, "do not say that another owner holds the lock, as for cron; the exit code says it")
+		f.BoolVarP(&u.quiet, "quiet", "q", false,
+			"do not say that another owner holds the lock, as for cron; the exit code says it")
 		f.BoolVarP(&u.verbose, "verbose", "v", false, "log acquisition, renewal problems and release to standard error")
 	})
 	u.connection.AddTo(cmd)
@@ -134,9 +136,12 @@ func (u *command) leaseFlags(f *pflag.FlagSet) {
 // commonLeaseFlags are those of every lease.
 func (u *command) commonLeaseFlags(f *pflag.FlagSet) {
 	f.Var(&u.ttl, "ttl", "duration of the lease")
-	f.StringVar(&u.owner, "owner", "", "`NAME` of the owner [$"+settings.Variable("owner")+"] (default user@host:process)")
+	f.StringVar(&u.owner, "owner", "", "`NAME` of the owner [$"+settings.Variable("owner")+
+		"] (default user@host:process)")
 	settings.SetEnv(f.Lookup("owner"), settings.Variable("owner"))
-	f.Var(&u.disconnect, "disconnect", "release the lock after this time without a connection, if another request waits (default: when the lease expires)")
+	f.Var(&u.disconnect, "disconnect",
+		"release the lock after this time without a connection, if another request waits (default: when the lease "+
+			"expires)")
 	u.holdBack.AddTo(f)
 	f.Var(u.metadata, "metadata", "entry that get shows; may be repeated")
 }
@@ -144,8 +149,10 @@ func (u *command) commonLeaseFlags(f *pflag.FlagSet) {
 func (u *command) commandFlags(f *pflag.FlagSet) {
 	f.StringVarP(&u.shell, "shell", "c", "", "run this `TEXT` with /bin/sh -c, instead of a command")
 	f.Var(&u.onLost, "on-lost", u.onLost.List()+": how to end the command when the lease cannot be renewed")
-	f.StringVar(&u.device, "watchdog", "", "feed the watchdog `DEVICE` after each renewal, so that it resets the machine if the command cannot be ended")
-	f.Var(&u.grace, "grace", "time from SIGTERM to SIGKILL, at most half of --ttl and of --disconnect (default a fifth)")
+	f.StringVar(&u.device, "watchdog", "",
+		"feed the watchdog `DEVICE` after each renewal, so that it resets the machine if the command cannot be ended")
+	f.Var(&u.grace, "grace",
+		"time from SIGTERM to SIGKILL, at most half of --ttl and of --disconnect (default a fifth)")
 }
 
 // load reads and validates the command line, before the first request.
@@ -246,7 +253,8 @@ func (u *command) run(cmd *cobra.Command) error {
 	}
 	defer nc.Close()
 	opts := []holdfast.Option{
-		holdfast.Prefix(u.connection.Prefix), holdfast.Timeout(u.connection.Timeout.Duration), holdfast.OnJeopardy(u.report.jeopardy),
+		holdfast.Prefix(u.connection.Prefix), holdfast.Timeout(u.connection.Timeout.Duration),
+		holdfast.OnJeopardy(u.report.jeopardy),
 	}
 	if u.disconnect.Duration > 0 {
 		opts = append(opts, holdfast.ReleaseOnDisconnect(u.disconnect.Duration))

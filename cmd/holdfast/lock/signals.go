@@ -17,7 +17,8 @@ var (
 	// forwarded are the signals that are forwarded to the command. The others concern this process itself, or
 	// cannot be caught.
 	forwarded = append([]os.Signal{
-		syscall.SIGABRT, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
+		syscall.SIGABRT, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGWINCH,
 	}, ending...)
 	// ignored are the signals that were ignored at the start of this process, as with nohup or in the background
 	// of a script. The command inherits that. The variable is set before the first signal.Notify, which would

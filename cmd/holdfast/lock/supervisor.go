@@ -37,7 +37,8 @@ type supervisor struct {
 	status exitStatus
 }
 
-func newSupervisor(c *child, l *locks, tty *foreground, signals *signalQueue, report *reporter, t *termination) *supervisor {
+func newSupervisor(c *child, l *locks, tty *foreground, signals *signalQueue, report *reporter,
+	t *termination) *supervisor {
 	ignoreOutputStops()
 	return &supervisor{child: c, locks: l, tty: tty, signals: signals, report: report, termination: t}
 }

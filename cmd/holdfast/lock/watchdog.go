@@ -57,8 +57,11 @@ func (w *watchdog) check(ttl time.Duration) error {
 	if w.timeout == 0 || w.timeout > ttl/3 && w.timeout <= ttl/2 {
 		return nil
 	}
-	return exit.Usagef("--watchdog: the timeout of %s is %s, but with --ttl %s it has to be longer than %s and at most %s; use --ttl %s",
-		display.Name(w.path), display.Duration(w.timeout), display.Duration(ttl), display.Duration(ttl/3), display.Duration(ttl/2),
+	return exit.Usagef(
+		"--watchdog: the timeout of %s is %s, but with --ttl %s it has to be longer than %s and at most %s; "+
+			"use --ttl %s",
+		display.Name(w.path), display.Duration(w.timeout), display.Duration(ttl), display.Duration(ttl/3),
+		display.Duration(ttl/2),
 		display.Duration(2*max(w.timeout, 2*time.Second)))
 }
 

@@ -57,7 +57,8 @@ func TestValues(t *testing.T) {
 		shards: 3,
 		figures: node.Figures{
 			Answers: []node.Answers{
-				{Operation: messages.OpAcquire, Status: messages.Status_GRANTED, Count: 7}, {Status: messages.Status_INVALID, Count: 1},
+				{Operation: messages.OpAcquire, Status: messages.Status_GRANTED, Count: 7},
+				{Status: messages.Status_INVALID, Count: 1},
 			},
 			Dropped: 1, Unread: 2, Unsent: 3, Pending: 4, Waiting: 5, LateTokens: 6,
 			Events:  actors.EventCounts{Published: 8, Behind: 9, Lost: 10},
@@ -65,8 +66,10 @@ func TestValues(t *testing.T) {
 		},
 		census: map[uint32]actors.Census{
 			0: {State: actors.Open, Epoch: 4, Stalled: true, LongestQueue: 3, Sessions: 1,
-				EphemeralExclusive: 1, EphemeralShared: 2, Figures: ledger.Figures{Exclusive: 1, Shared: 2, HeldBack: 3, Bytes: 100}},
-			1: {State: actors.Open, Epoch: 2, LongestQueue: 2, Sessions: 2, Figures: ledger.Figures{Exclusive: 10, Bytes: 10}},
+				EphemeralExclusive: 1, EphemeralShared: 2,
+				Figures: ledger.Figures{Exclusive: 1, Shared: 2, HeldBack: 3, Bytes: 100}},
+			1: {State: actors.Open, Epoch: 2, LongestQueue: 2, Sessions: 2,
+				Figures: ledger.Figures{Exclusive: 10, Bytes: 10}},
 			2: {State: actors.Opening, Epoch: 9, LongestQueue: 99, Figures: ledger.Figures{Exclusive: 99}},
 		},
 	})
@@ -122,7 +125,8 @@ func TestValues(t *testing.T) {
 		 holdfast_takeovers_total{reason="restarted"} 0`: "holdfast_takeovers_total",
 	} {
 		f := gather(t, m)[name]
-		expected := "# HELP " + name + " " + f.GetHelp() + "\n# TYPE " + name + " " + strings.ToLower(f.GetType().String()) + "\n" + want + "\n"
+		expected := "# HELP " + name + " " + f.GetHelp() + "\n# TYPE " + name + " " +
+			strings.ToLower(f.GetType().String()) + "\n" + want + "\n"
 		if err := testutil.GatherAndCompare(m.Gatherer(), strings.NewReader(expected), name); err != nil {
 			t.Error(err)
 		}
@@ -139,11 +143,13 @@ func TestStorage(t *testing.T) {
 		want    string
 	}{
 		"broken": {&node.Storage{
-			FreeBytes: 1, TotalBytes: 2, Fault: "full", Behind: map[uint32]int{0: 1, 2: 0}, Certificates: map[string]time.Time{"clients": end},
+			FreeBytes: 1, TotalBytes: 2, Fault: "full", Behind: map[uint32]int{0: 1, 2: 0},
+			Certificates: map[string]time.Time{"clients": end},
 		}, true, `holdfast_storage_fault 1; holdfast_storage_free_bytes 1; holdfast_storage_size_bytes 2; ` +
 			`holdfast_replicas_behind{shard="0"} 1; holdfast_replicas_behind{shard="2"} 0; ` +
 			`holdfast_certificate_expiry_timestamp_seconds{use="clients"} 2e+09; holdfast_certificate_expiry_timestamp_seconds{use="https"} 2e+09`},
-		"well":      {&node.Storage{Synced: true}, false, `holdfast_storage_fault 0; holdfast_certificate_expiry_timestamp_seconds{use="none"} +Inf`},
+		"well": {&node.Storage{Synced: true}, false,
+			`holdfast_storage_fault 0; holdfast_certificate_expiry_timestamp_seconds{use="none"} +Inf`},
 		"elsewhere": {nil, false, `holdfast_certificate_expiry_timestamp_seconds{use="none"} +Inf`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +160,8 @@ func TestStorage(t *testing.T) {
 			}
 			w := httptest.NewRecorder()
 			m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-			got := regexp.MustCompile(`(?m)^holdfast_(?:storage|replicas|certificate)_.*$`).FindAllString(w.Body.String(), -1)
+			got := regexp.MustCompile(`(?m)^holdfast_(?:storage|replicas|certificate)_.*$`).FindAllString(
+				w.Body.String(), -1)
 			want := strings.Split(test.want, "; ")
 			slices.Sort(got)
 			slices.Sort(want)
@@ -186,7 +193,8 @@ func TestHistograms(t *testing.T) {
 			t.Errorf("%s: %d observations of %v, want one of %v", name, h.GetSampleCount(), h.GetSampleSum(), sum)
 		}
 		if len(h.GetBucket()) == 0 || h.Schema == nil || len(h.GetPositiveSpan()) == 0 {
-			t.Errorf("%s: %d classic buckets, schema %v, %d native spans", name, len(h.GetBucket()), h.Schema, len(h.GetPositiveSpan()))
+			t.Errorf("%s: %d classic buckets, schema %v, %d native spans", name, len(h.GetBucket()), h.Schema,
+				len(h.GetPositiveSpan()))
 		}
 	}
 }
@@ -196,7 +204,8 @@ func TestBeforeTheStart(t *testing.T) {
 	m := metrics.New("v1")
 	w := httptest.NewRecorder()
 	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, part := range []string{`holdfast_build_info{goversion="go`, `version="v1"} 1`, "go_goroutines ", "process_start_time_seconds "} {
+	for _, part := range []string{`holdfast_build_info{goversion="go`, `version="v1"} 1`, "go_goroutines ",
+		"process_start_time_seconds "} {
 		if !strings.Contains(w.Body.String(), part) {
 			t.Errorf("%q is missing", part)
 		}

@@ -36,37 +36,51 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	requests = desc("requests_total", "The answers that have left the node, by the operation of the request.", "op", "status")
-	dropped  = desc("requests_dropped_total", "The requests that were dropped because their reply subject is no inbox.")
-	unread   = desc("requests_unread_total", "The requests that were lost because they came faster than they were read.")
-	unsent   = desc("replies_unsent_total", "The answers that NATS did not take.")
-	pending  = desc("requests_pending", "The requests that are neither answered nor in a queue.")
-	leases   = desc("leases", "The leases that are held in the shards of this node, and the lost ones that hold their resource back (held_back).",
+	requests = desc("requests_total", "The answers that have left the node, by the operation of the request.", "op",
+		"status")
+	dropped = desc("requests_dropped_total", "The requests that were dropped because their reply subject is no inbox.")
+	unread  = desc("requests_unread_total",
+		"The requests that were lost because they came faster than they were read.")
+	unsent  = desc("replies_unsent_total", "The answers that NATS did not take.")
+	pending = desc("requests_pending", "The requests that are neither answered nor in a queue.")
+	leases  = desc("leases",
+		"The leases that are held in the shards of this node, and the lost ones that hold their resource back "+
+			"(held_back).",
 		"durability", "mode")
-	waiters   = desc("waiters", "The requests that wait in a queue.")
-	longest   = desc("queue_longest", "The requests that wait for the resource with the longest queue.")
-	sessions  = desc("sessions", "The sessions in the shards of this node. A client has one in each shard that it uses.")
+	waiters  = desc("waiters", "The requests that wait in a queue.")
+	longest  = desc("queue_longest", "The requests that wait for the resource with the longest queue.")
+	sessions = desc("sessions",
+		"The sessions in the shards of this node. A client has one in each shard that it uses.")
 	nearLimit = desc("tokens_near_limit", "The grants since the start with a token above 90 000 000 000 000.")
 	owned     = desc("shard_owned", "Whether this node owns the shard.", "shard")
 	epoch     = desc("shard_epoch", "How often the shard has been opened, of shards that this node owns.", "shard")
-	stalled   = desc("shard_stalled", "Whether JetStream has confirmed nothing for so long that new requests are refused.", "shard")
-	published = desc("events_published_total", "The events that were published; an event that was published twice counts twice.")
-	behind    = desc("events_behind", "The commits whose events are not published yet.")
-	lost      = desc("events_lost_total", "The commits whose events will never be published.")
-	bytes     = desc("memory_held_bytes", "The estimated size of what the shards of this node remember, as it is stored.")
+	stalled   = desc("shard_stalled",
+		"Whether JetStream has confirmed nothing for so long that new requests are refused.", "shard")
+	published = desc("events_published_total",
+		"The events that were published; an event that was published twice counts twice.")
+	behind = desc("events_behind", "The commits whose events are not published yet.")
+	lost   = desc("events_lost_total", "The commits whose events will never be published.")
+	bytes  = desc("memory_held_bytes",
+		"The estimated size of what the shards of this node remember, as it is stored.")
 
-	tenantLeases   = desc("tenant_leases", "The leases of a tenant in the shards of this node, held_back ones included.", "tenant")
+	tenantLeases = desc("tenant_leases",
+		"The leases of a tenant in the shards of this node, held_back ones included.", "tenant")
 	tenantWaiters  = desc("tenant_waiters", "The requests of a tenant that wait in a queue.", "tenant")
-	tenantRequests = desc("tenant_requests_total", "The requests of a tenant that this node has taken from clients, or refused.", "tenant")
-	tenantRefused  = desc("tenant_refused_total", "The answers OVERLOADED to a tenant.", "tenant")
+	tenantRequests = desc("tenant_requests_total",
+		"The requests of a tenant that this node has taken from clients, or refused.", "tenant")
+	tenantRefused = desc("tenant_refused_total", "The answers OVERLOADED to a tenant.", "tenant")
 
-	storageFault   = desc("storage_fault", "Whether a fault of its disk keeps the NATS server in the process from storing.")
-	storageFree    = desc("storage_free_bytes", "How much of the disk of the data directory is free for the process.")
-	storageSize    = desc("storage_size_bytes", "The size of the disk of the data directory.")
-	storageSynced  = desc("storage_synced", "Whether NATS confirms a commit only when it is on disk; missing if an external NATS does not tell.")
-	replicasBehind = desc("replicas_behind", "The replicas of a shard that are away or behind, at the NATS server that leads it.", "shard")
+	storageFault = desc("storage_fault",
+		"Whether a fault of its disk keeps the NATS server in the process from storing.")
+	storageFree   = desc("storage_free_bytes", "How much of the disk of the data directory is free for the process.")
+	storageSize   = desc("storage_size_bytes", "The size of the disk of the data directory.")
+	storageSynced = desc("storage_synced",
+		"Whether NATS confirms a commit only when it is on disk; missing if an external NATS does not tell.")
+	replicasBehind = desc("replicas_behind",
+		"The replicas of a shard that are away or behind, at the NATS server that leads it.", "shard")
 	certificateEnd = desc("certificate_expiry_timestamp_seconds",
-		"When a certificate in use ends: that for clients of NATS, for other members, for https; +Inf: the node has none.", "use")
+		"When a certificate in use ends: that for clients of NATS, for other members, for https; "+
+			"+Inf: the node has none.", "use")
 )
 
 // nodeCollector reads the counters of a node at each scrape.

@@ -41,7 +41,8 @@ func newObserver(r *prometheus.Registry) *Observer {
 	with := promauto.With(r)
 	o := &Observer{
 		requestSeconds: with.NewHistogramVec(histogram("request_duration_seconds",
-			"The time from the arrival of a request to its answer, except of requests that waited in a queue.", short), []string{"op"}),
+			"The time from the arrival of a request to its answer, except of requests that waited in a queue.", short),
+			[]string{"op"}),
 		waits: with.NewHistogram(histogram("acquire_wait_seconds",
 			"The time from the arrival of an acquire to its grant, of requests that waited in a queue.", long)),
 		holds: with.NewHistogram(histogram("hold_seconds",
@@ -49,21 +50,26 @@ func newObserver(r *prometheus.Registry) *Observer {
 		commits: with.NewHistogram(histogram("commit_duration_seconds",
 			"The time in which JetStream confirmed a commit.", short)),
 		changes: with.NewHistogram(histogram("commit_changes",
-			"The changes in a commit; those without changes prove ownership.", []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500,
+			"The changes in a commit; those without changes prove ownership.",
+			[]float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500,
 				1000, 2000, 5000})),
 		openings: with.NewHistogram(histogram("shard_open_seconds",
 			"The time from the beginning of the attempt that has opened a shard until it was open.", short)),
 		compactions: with.NewHistogram(histogram("compaction_seconds",
 			"The time that a compaction took.", short)),
-		committed: with.NewCounterVec(counter("commits_total", "The commits that JetStream has confirmed to this node."),
+		committed: with.NewCounterVec(counter("commits_total",
+			"The commits that JetStream has confirmed to this node."),
 			[]string{"shard"}),
 		conflicts: with.NewCounterVec(counter("commit_conflicts_total",
 			"The appends that were refused because another node had taken the shard."), []string{"shard"}),
 		endings: with.NewCounterVec(counter("lease_ended_total", "The persistent leases that have ended."),
 			[]string{"reason"}),
 		takeovers: with.NewCounterVec(counter("takeovers_total",
-			"The shards that this node has opened: new ones, those that it had before (restarted), those that another node has let go (handed_over) and those of nodes that failed or were not heard (moved)."), []string{"reason"}),
-		returned: with.NewCounter(counter("grants_returned_total", "The grants that reached no client and were taken back.")),
+			"The shards that this node has opened: new ones, those that it had before (restarted), those that "+
+				"another node has let go (handed_over) and those of nodes that failed or were not heard (moved)."),
+			[]string{"reason"}),
+		returned: with.NewCounter(counter("grants_returned_total",
+			"The grants that reached no client and were taken back.")),
 	}
 	o.requests = map[messages.Operation]prometheus.Observer{"": o.requestSeconds.WithLabelValues(otherOperation)}
 	for _, op := range messages.Operations {
@@ -88,7 +94,8 @@ func counter(name, help string) prometheus.CounterOpts {
 func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Namespace: namespace, Name: name, Help: help, Buckets: buckets,
-		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,
+		NativeHistogramMinResetDuration: time.Hour,
 	}
 }
 

@@ -27,7 +27,8 @@ func (p *Page) breakLease(w http.ResponseWriter, r *http.Request) {
 		err = p.breakOf(r, of, token, strings.TrimSpace(r.PostForm.Get("reason")))
 	}
 	if err == nil {
-		w.Header().Set("Location", lockURL(of.Name, of.Tenant)+"&broken="+url.QueryEscape(token)) // http.Redirect would make it absolute
+		// http.Redirect would make it absolute
+		w.Header().Set("Location", lockURL(of.Name, of.Tenant)+"&broken="+url.QueryEscape(token))
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
@@ -40,7 +41,8 @@ func (p *Page) breakLease(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, holdfast.ErrUnknown):
 		outcome = "it is not known whether the lease is broken"
 	}
-	p.write(w, r, lockKind, url.Values{"name": {of.Name}, "tenant": {of.Tenant}}, code, fmt.Errorf("%s: %w", outcome, err))
+	p.write(w, r, lockKind, url.Values{"name": {of.Name}, "tenant": {of.Tenant}}, code,
+		fmt.Errorf("%s: %w", outcome, err))
 }
 
 func (p *Page) breakOf(r *http.Request, from cli.Resource, token, reason string) error {
@@ -53,7 +55,8 @@ func (p *Page) breakOf(r *http.Request, from cli.Resource, token, reason string)
 	case err != nil || of == 0:
 		return fmt.Errorf("%w: the token is that of a holder, as the table shows it, got %q", errInput, token)
 	case reason == "" || len(reason) > messages.MaxReasonBytes:
-		return fmt.Errorf("%w: the reason has 1 to %d bytes; events and the audit show it", errInput, messages.MaxReasonBytes)
+		return fmt.Errorf("%w: the reason has 1 to %d bytes; events and the audit show it", errInput,
+			messages.MaxReasonBytes)
 	}
 	if err := checkTenant(from.Tenant); err != nil {
 		return err

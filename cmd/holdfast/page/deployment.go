@@ -91,8 +91,10 @@ const (
 )
 
 // scan passes pages of a listing to take, until take returns false. It returns whether more leases are left.
-func (d *deployment) scan(ctx context.Context, r *messages.ListRequest, take func(*messages.ListReply) bool) (more bool, err error) {
-	for page, err := range ask.Pages(r, maxScanned, func(r *messages.ListRequest) (*messages.ListReply, error) { return d.list(ctx, r) }) {
+func (d *deployment) scan(ctx context.Context, r *messages.ListRequest, take func(*messages.ListReply) bool) (more bool,
+	err error) {
+	for page, err := range ask.Pages(r, maxScanned,
+		func(r *messages.ListRequest) (*messages.ListReply, error) { return d.list(ctx, r) }) {
 		if err != nil {
 			return false, err
 		}

@@ -34,7 +34,10 @@ func bounded(places chan struct{}, what string, next http.HandlerFunc) http.Hand
 			next(w, r)
 		default:
 			w.Header().Set("Retry-After", "10")
-			http.Error(w, fmt.Sprintf("%d %s, and this node serves no more at a time; try again, or close other windows with the page", cap(places), what),
+			http.Error(w,
+				fmt.Sprintf(
+					"%d %s, and this node serves no more at a time; try again, or close other windows with the page",
+					cap(places), what),
 				http.StatusServiceUnavailable)
 		}
 	})

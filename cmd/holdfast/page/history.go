@@ -123,7 +123,8 @@ var errTooMany = errors.New("too many changes")
 
 // since returns the changes of a window, oldest first, with an error those that it has read before. begins is when the
 // journal begins, if that is within the window.
-func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Duration) (rows []change, begins time.Time, err error) {
+func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Duration) (rows []change,
+	begins time.Time, err error) {
 	from := time.Time{}
 	if window > 0 {
 		from = time.Now().Add(-window)
@@ -139,7 +140,8 @@ func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Du
 	}
 }
 
-func (s selection) read(ctx context.Context, c *holdfast.Client, start holdfast.WatchOption) (rows []change, err error) {
+func (s selection) read(ctx context.Context, c *holdfast.Client, start holdfast.WatchOption) (rows []change,
+	err error) {
 	for e, err := range s.watch(ctx, c, start, shownKinds, holdfast.UntilNow()) {
 		if err != nil {
 			return rows, err

@@ -17,8 +17,10 @@ import (
 func FuzzRequest(f *testing.F) {
 	target := blindtest.New(f)
 	for _, seed := range []string{
-		"name=orders.42", "pattern=orders.%3E&state=waited&after=orders.42", "pattern=%3Cscript%3Ealert(1)%3C/script%3E&state=%22%3E%3Cscript%3E",
-		"from=0:17,1:99.2&pattern=a..b", "state=heldback&after=%00", "name=e%CC%81&broken=7", "name=%3Cscript%3E&token=1&reason=x", "a=%zz&;&&=", "",
+		"name=orders.42", "pattern=orders.%3E&state=waited&after=orders.42",
+		"pattern=%3Cscript%3Ealert(1)%3C/script%3E&state=%22%3E%3Cscript%3E",
+		"from=0:17,1:99.2&pattern=a..b", "state=heldback&after=%00", "name=e%CC%81&broken=7",
+		"name=%3Cscript%3E&token=1&reason=x", "a=%zz&;&&=", "",
 	} {
 		for i := range kinds {
 			target.Add(uint8(i), seed, "127.0.0.1:8080", "0:1", seed)

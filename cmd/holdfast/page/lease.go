@@ -26,9 +26,12 @@ type lease struct {
 
 func newLease(m *messages.Lease, lost bool) lease {
 	return lease{
-		Resource: m.GetResource(), Tenant: m.GetTenant(), Owner: m.GetOwner(), Kind: cli.KindOf(m), Slots: cli.Slots(m.GetSlots()), Token: m.GetToken(),
-		Session: m.GetSession(), Ephemeral: m.GetDurability() == messages.Durability_EPHEMERAL, Metadata: m.GetMetadata(),
-		Lost: lost, Age: age(m.GetAcquiredAtMs()), Left: cli.Millis(m.GetRemainingMs()), TTL: cli.Millis(m.GetTtlMs()),
+		Resource: m.GetResource(), Tenant: m.GetTenant(), Owner: m.GetOwner(), Kind: cli.KindOf(m),
+		Slots: cli.Slots(m.GetSlots()), Token: m.GetToken(),
+		Session: m.GetSession(), Ephemeral: m.GetDurability() == messages.Durability_EPHEMERAL,
+		Metadata: m.GetMetadata(),
+		Lost:     lost, Age: age(m.GetAcquiredAtMs()), Left: cli.Millis(m.GetRemainingMs()),
+		TTL: cli.Millis(m.GetTtlMs()),
 	}
 }
 

@@ -108,7 +108,10 @@ func (l *lock) broken(token string) string {
 	if of.Set(token) != nil || of == 0 {
 		return ""
 	}
-	if slices.ContainsFunc(l.History.Rows, func(c change) bool { return c.Kind == kindBroken && c.Token == uint64(of) }) {
+	if slices.ContainsFunc(l.History.Rows, func(c change) bool {
+		return c.Kind == kindBroken &&
+			c.Token == uint64(of)
+	}) {
 		return fmt.Sprintf("The lease with token %d is broken.", of)
 	}
 	return fmt.Sprintf("Whether the lease with token %d is broken, the history says.", of)

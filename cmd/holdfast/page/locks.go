@@ -56,7 +56,8 @@ func openLocks(_ *Page, query url.Values) (view, error) {
 	case stateHeld, stateWaited, stateHeldBack:
 		return l, nil
 	}
-	return l, fmt.Errorf("%w: the state is %s, %s or %s, got %q", errInput, stateHeld, stateWaited, stateHeldBack, l.State)
+	return l, fmt.Errorf("%w: the state is %s, %s or %s, got %q", errInput, stateHeld, stateWaited, stateHeldBack,
+		l.State)
 }
 
 // Choices returns the states of the form.
@@ -93,7 +94,8 @@ func (l *locks) load(ctx context.Context, d *deployment) error {
 		return err
 	}
 	r := &messages.ListRequest{
-		Pattern: l.key, Tenant: l.Tenant, After: l.after, Limit: locksPerPage, Waiters: l.State != stateHeldBack, HeldBack: l.State == stateHeldBack,
+		Pattern: l.key, Tenant: l.Tenant, After: l.after, Limit: locksPerPage, Waiters: l.State != stateHeldBack,
+		HeldBack: l.State == stateHeldBack,
 	}
 	if l.State == stateWaited {
 		return l.scan(ctx, d, r)

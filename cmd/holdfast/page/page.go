@@ -84,6 +84,7 @@ func (p *Page) Register(mux *http.ServeMux) {
 	}
 	handle("GET /static/", static)
 	if p.cfg.Actions {
-		handle("POST /break", http.NewCrossOriginProtection().Handler(bounded(p.views, "views are being read", p.breakLease)))
+		handle("POST /break", http.NewCrossOriginProtection().Handler(
+			bounded(p.views, "views are being read", p.breakLease)))
 	}
 }

@@ -252,7 +252,8 @@ func TestViews(t *testing.T) {
 	s.lock("orders.1", holdfast.Owner("<b>"), holdfast.Metadata(map[string]string{"host": "blade"}))
 	s.lock("pool", holdfast.Permits(2, 5), holdfast.Owner("reader"))
 	s.lock("memory", holdfast.Ephemeral())
-	s.want("/", 200, `<a href="lock?name=orders.1">orders.1</a>`, "&lt;b&gt;", "2 of 5, slots 0-1", "held, ephemeral", "3 leases are shown.")
+	s.want("/", 200, `<a href="lock?name=orders.1">orders.1</a>`, "&lt;b&gt;", "2 of 5, slots 0-1", "held, ephemeral",
+		"3 leases are shown.")
 	for _, path := range []string{"/", "/lock?name=orders.1", "/sessions", "/events"} {
 		if body := s.want(path, 200); strings.Contains(strings.ToLower(body), "tenant") {
 			s.Errorf("a deployment without tenants has them in %s:\n%s", path, body)
@@ -261,7 +262,8 @@ func TestViews(t *testing.T) {
 	s.want("/?pattern=orders.*", 200, "orders.1", "1 lease is shown.")
 	s.want("/?state=waited", 200, "No request waits")
 	s.want("/?state=heldback", 200, "No lock of this selection is held back.")
-	s.eventually("/lock?name=orders.1", "<title>orders.1 – Lock – Holdfast</title>", "The lock is held.", "host = blade", "acquired", "All changes that the journal retains")
+	s.eventually("/lock?name=orders.1", "<title>orders.1 – Lock – Holdfast</title>", "The lock is held.",
+		"host = blade", "acquired", "All changes that the journal retains")
 	s.want("/lock?name=unknown", 200, "The lock is free.", "The last token is 0.")
 	s.want("/sessions", 200, "No lease of this selection is in a session.")
 	s.want("/cluster", 200, "1 node runs.", "<td>stand</td><td>open</td>")
@@ -274,7 +276,8 @@ func TestViews(t *testing.T) {
 		}
 	}
 	for path, says := range map[string]string{
-		"/?pattern=a.>.b": "&gt; at the end is the rest", "/?state=x": "heldback", "/lock": "resource", "/lock?name=%00": "resource",
+		"/?pattern=a.>.b": "&gt; at the end is the rest", "/?state=x": "heldback", "/lock": "resource",
+		"/lock?name=%00":        "resource",
 		"/sessions?pattern=>.x": "&gt; at the end is the rest",
 	} {
 		s.want(path, 400, `role="alert"`, says)
@@ -288,8 +291,10 @@ func TestBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, page.Config{}, 0)
 	form := `<input id="pattern" name="pattern" value="orders.*"`
-	s.want("/?pattern=orders.*", 503, "the node is being started", form, `<div id="live" data-view="./?pattern=orders.%2A" data-stream="stream/locks?pattern=orders.%2A"></div>`)
-	s.want("/events?pattern=orders.*", 503, "the node is being started", form, `data-stream="stream/events?pattern=orders.%2A"`)
+	s.want("/?pattern=orders.*", 503, "the node is being started", form,
+		`<div id="live" data-view="./?pattern=orders.%2A" data-stream="stream/locks?pattern=orders.%2A"></div>`)
+	s.want("/events?pattern=orders.*", 503, "the node is being started", form,
+		`data-stream="stream/events?pattern=orders.%2A"`)
 	for _, path := range []string{"/", "/stream/locks"} {
 		if got := s.do(s.request(http.MethodGet, path, nil)); got.header.Get("Retry-After") == "" {
 			t.Errorf("%s: there is no Retry-After in %v", path, got.header)
@@ -377,7 +382,8 @@ func TestVeryMany(t *testing.T) {
 	for range lockers {
 		locking.Go(func() {
 			for i := range names {
-				if _, err := s.client.TryAcquire(t.Context(), fmt.Sprintf("many.%d", i), holdfast.NoRenewal(), holdfast.TTL(time.Hour)); err != nil {
+				if _, err := s.client.TryAcquire(t.Context(), fmt.Sprintf("many.%d", i), holdfast.NoRenewal(),
+					holdfast.TTL(time.Hour)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -603,6 +609,7 @@ func TestBreak(t *testing.T) {
 	if got.code != http.StatusSeeOther || !strings.HasPrefix(at, "lock?name=orders.1") {
 		t.Fatalf("%d to %q: %s", got.code, at, got.body)
 	}
-	s.want("/"+strings.Replace(at, "broken=1", "broken=2", 1), 200, "Whether the lease with token 2 is broken, the history says.")
+	s.want("/"+strings.Replace(at, "broken=1", "broken=2", 1), 200,
+		"Whether the lease with token 2 is broken, the history says.")
 	s.eventually("/"+at, "The lease with token 1 is broken.", "The lock is free.", "reason: it hangs")
 }

@@ -31,6 +31,7 @@ func openSelection(query url.Values) (s selection, err error) {
 }
 
 // watch reads their changes from the journals.
-func (s selection) watch(ctx context.Context, c *holdfast.Client, opts ...holdfast.WatchOption) iter.Seq2[holdfast.Event, error] {
+func (s selection) watch(ctx context.Context, c *holdfast.Client,
+	opts ...holdfast.WatchOption) iter.Seq2[holdfast.Event, error] {
 	return c.Watch(ctx, s.key, append(opts, holdfast.OfTenant(s.Tenant))...)
 }

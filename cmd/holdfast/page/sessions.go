@@ -52,12 +52,13 @@ func (s *sessions) load(ctx context.Context, d *deployment) error {
 		return err
 	}
 	all := make(map[sessionKey]*session)
-	more, err := d.scan(ctx, &messages.ListRequest{Pattern: s.key, Tenant: s.Tenant}, func(page *messages.ListReply) bool {
-		for _, l := range page.GetLeases() {
-			group(all, l)
-		}
-		return true
-	})
+	more, err := d.scan(ctx, &messages.ListRequest{Pattern: s.key, Tenant: s.Tenant},
+		func(page *messages.ListReply) bool {
+			for _, l := range page.GetLeases() {
+				group(all, l)
+			}
+			return true
+		})
 	if err != nil {
 		return err
 	}

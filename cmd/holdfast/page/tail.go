@@ -44,7 +44,8 @@ func (t *tail) watch(ctx context.Context) <-chan arrival {
 	arrivals, from := make(chan arrival), t.at
 	t.arrivals = arrivals
 	t.watching.Go(func() {
-		for e, err := range t.selection.watch(ctx, t.client, holdfast.From(from), shownKinds, holdfast.Bookmarks(batchEvery)) {
+		for e, err := range t.selection.watch(ctx, t.client, holdfast.From(from), shownKinds,
+			holdfast.Bookmarks(batchEvery)) {
 			select {
 			case arrivals <- arrival{e, err}:
 			case <-ctx.Done():

@@ -9,7 +9,8 @@ import (
 func TestTailRests(t *testing.T) {
 	t.Parallel()
 	for took, want := range map[time.Duration]time.Duration{
-		0: time.Second, 50 * time.Millisecond: time.Second, 100 * time.Millisecond: 2 * time.Second, time.Minute: 30 * time.Second,
+		0: time.Second, 50 * time.Millisecond: time.Second, 100 * time.Millisecond: 2 * time.Second,
+		time.Minute: 30 * time.Second,
 	} {
 		now := time.Now()
 		l := tail{took: took}

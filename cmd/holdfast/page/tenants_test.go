@@ -66,7 +66,8 @@ func TestViewsOfTenants(t *testing.T) {
 	filter := func(value string) string { return `name="tenant" value="` + value + `"` }
 	const link = `<a href="lock?name=a&amp;tenant=ORDERS">a</a></th><td>ORDERS</td>`
 
-	s.want("/", 200, "4 leases are shown.", filter("*"), `<th scope="col">Tenant</th>`, link, `<a href="lock?name=a">a</a></th><td>–</td>`)
+	s.want("/", 200, "4 leases are shown.", filter("*"), `<th scope="col">Tenant</th>`, link,
+		`<a href="lock?name=a">a</a></th><td>–</td>`)
 	s.want("/?tenant=*&pattern=a", 200, "3 leases are shown.", "of-none", "of-orders", "of-billing")
 	s.want("/?tenant=BILLING", 200, "2 leases are shown.", filter("BILLING"), "of-billing")
 	s.lacks("/?tenant=BILLING", "of-none", "of-orders")
@@ -77,11 +78,13 @@ func TestViewsOfTenants(t *testing.T) {
 	s.lockInSession(messages.DefaultPrefix, "in-session-of-none")
 	s.lockInSession(messages.DefaultPrefix.Tenant("ORDERS"), "in-session-of-orders")
 	s.lockInSession(messages.DefaultPrefix.Tenant("BILLING"), "in-session-of-billing")
-	s.want("/sessions", 200, "3 sessions are shown.", `</th><td>ORDERS</td><td>in-session-of-orders</td>`, `<a href="lock?name=s&amp;tenant=BILLING">s</a>`)
+	s.want("/sessions", 200, "3 sessions are shown.", `</th><td>ORDERS</td><td>in-session-of-orders</td>`,
+		`<a href="lock?name=s&amp;tenant=BILLING">s</a>`)
 	s.want("/sessions?tenant=ORDERS", 200, "1 session is shown.", "in-session-of-orders")
 
 	s.eventually("/lock?name=a&tenant=ORDERS", "<title>a of tenant ORDERS – Lock – Holdfast</title>",
-		`<span class="name">a</span> of tenant <span class="name">ORDERS</span>`, "The lock is held.", "of-orders", "<td>acquired</td>")
+		`<span class="name">a</span> of tenant <span class="name">ORDERS</span>`, "The lock is held.", "of-orders",
+		"<td>acquired</td>")
 	s.lacks("/lock?name=a&tenant=ORDERS", "of-billing", "of-none")
 	s.lacks("/lock?name=a", "of-billing", "of-orders", "of tenant")
 	s.want("/lock?name=b&tenant=ORDERS", 200, "The lock is free.")
@@ -142,7 +145,8 @@ func TestBreakOfATenant(t *testing.T) {
 		return s.do(r)
 	}
 	form := url.Values{"name": {"a"}, "tenant": {"ORDERS"}, "token": {"1"}, "reason": {"it hangs"}}
-	if got := send(form); got.code != http.StatusSeeOther || got.header.Get("Location") != "lock?name=a&tenant=ORDERS&broken=1" {
+	if got := send(form); got.code != http.StatusSeeOther ||
+		got.header.Get("Location") != "lock?name=a&tenant=ORDERS&broken=1" {
 		t.Fatalf("%d, to %q: %s", got.code, got.header.Get("Location"), got.body)
 	}
 	s.eventually("/lock?name=a&tenant=ORDERS&broken=1", "The lock is free.", "The lease with token 1 is broken.")

@@ -34,7 +34,8 @@ func TestAuditFileAfterAShortWrite(t *testing.T) {
 		text  string
 		fails bool
 		room  int // afterwards
-	}{{"first\n", false, 3}, {"second\n", true, 0}, {"third\n", true, 100}, {"fourth\n", false, 100}, {"fifth\n", false, 100}} {
+	}{{"first\n", false, 3}, {"second\n", true, 0}, {"third\n", true, 100}, {"fourth\n", false, 100},
+		{"fifth\n", false, 100}} {
 		if _, err := a.Write([]byte(line.text)); (err != nil) != line.fails {
 			t.Errorf("%q: %v", line.text, err)
 		}

@@ -18,7 +18,8 @@ import (
 func TestReadinessFollowsTheNode(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	cfg := &server.Config{Name: "n1", Prefix: messages.DefaultPrefix, Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir()}, Log: log}
+	cfg := &server.Config{Name: "n1", Prefix: messages.DefaultPrefix,
+		Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir()}, Log: log}
 	m, err := (&monitoring{http: "127.0.0.1:0", chosen: true}).start(cfg, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -54,8 +54,9 @@ func (m *monitoring) check(given *settings.Settings) error {
 		}
 	}
 	if m.page.Word == pageActions && m.tls == nil && !(web.Config{Listen: m.http}).IsLocal() {
-		return exit.Usagef("%s %s: an address that other hosts reach, here %s, requires TLS for it, because a web site "+
-			"could otherwise break leases through a name that leads to it; give --http-tls, or listen on 127.0.0.1",
+		return exit.Usagef(
+			"%s %s: an address that other hosts reach, here %s, requires TLS for it, because a web site "+
+				"could otherwise break leases through a name that leads to it; give --http-tls, or listen on 127.0.0.1",
 			given.Given["http-page"], pageActions, m.http)
 	}
 	return given.CheckFileList("http-tls", m.tls, "certificate", "key")

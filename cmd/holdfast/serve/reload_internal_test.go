@@ -20,7 +20,8 @@ func TestReloadAfterAFailure(t *testing.T) {
 	if got := strings.Join(read, " "); got != "first second" {
 		t.Errorf("read: %s", got)
 	}
-	for _, want := range []string{`what=first file=a.conf error="line 3: no such key"`, `msg=reloaded what=second file=b.conf`} {
+	for _, want := range []string{`what=first file=a.conf error="line 3: no such key"`,
+		`msg=reloaded what=second file=b.conf`} {
 		if !strings.Contains(lines.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, &lines)
 		}

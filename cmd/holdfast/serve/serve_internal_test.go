@@ -32,7 +32,8 @@ func TestLimitsReachTheNode(t *testing.T) {
 	if cfg := configOf(t); cfg.Tuning != actors.DefaultTuning() {
 		t.Errorf("without flags: %+v", cfg.Tuning)
 	}
-	cfg := configOf(t, "--max-held=1", "--max-waiting=2", "--max-queue=3", "--max-rate=4", "--history=5", "--max-remembered=9")
+	cfg := configOf(t, "--max-held=1", "--max-waiting=2", "--max-queue=3", "--max-rate=4", "--history=5",
+		"--max-remembered=9")
 	cfg.Capacity.Pending, cfg.Capacity.Crowded = 0, nil // they are of the control group
 	if want := (node.Capacity{Held: 1, Waiting: 2, Rate: 4}); cfg.Capacity != want {
 		t.Errorf("capacity %+v, want %+v", cfg.Capacity, want)

@@ -30,9 +30,12 @@ func reading(t *testing.T, name, content string) *serve {
 func TestTenantsFile(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
-		"tenants.yaml": "ORDERS:\n  max-held: 7\n  max-waiting: 8\n  max-rate: 9\n  min-ttl: 1s\n  max-ttl: 1m\n  max-delay: 0s\n$G: {}\norders:\n",
-		"tenants.yml":  "{ORDERS: {max-held: '7', max-waiting: 8, max-rate: 9, min-ttl: 1s, max-ttl: 1m, max-delay: 0s}, $G: {}, orders: {}}",
-		"tenants.toml": "[ORDERS]\nmax-held = 7\nmax-waiting = 8\nmax-rate = 9\nmin-ttl = '1s'\nmax-ttl = '1m'\nmax-delay = '0s'\n['$G']\n[orders]\n",
+		"tenants.yaml": "ORDERS:\n  max-held: 7\n  max-waiting: 8\n  max-rate: 9\n  min-ttl: 1s\n  max-ttl: 1m\n  " +
+			"max-delay: 0s\n$G: {}\norders:\n",
+		"tenants.yml": "{ORDERS: {max-held: '7', max-waiting: 8, max-rate: 9, min-ttl: 1s, max-ttl: 1m, max-delay: " +
+			"0s}, $G: {}, orders: {}}",
+		"tenants.toml": "[ORDERS]\nmax-held = 7\nmax-waiting = 8\nmax-rate = 9\nmin-ttl = '1s'\nmax-ttl = " +
+			"'1m'\nmax-delay = '0s'\n['$G']\n[orders]\n",
 	} {
 		s := reading(t, name, content)
 		s.limits.maxTTL.Duration, s.limits.maxHeld.Value = time.Hour, 1000
@@ -45,7 +48,8 @@ func TestTenantsFile(t *testing.T) {
 			orders.Limits.GetMaxTtlMs() != 60_000 || orders.Limits.GetMaxDelayMs() != 0 {
 			t.Errorf("%s: %+v", name, orders)
 		}
-		if c := node.DefaultCapacity(); global.Held != 1000 || global.Waiting != c.Waiting || global.Rate != node.DefaultTenantRate || global.Limits.GetMaxTtlMs() != 3_600_000 {
+		if c := node.DefaultCapacity(); global.Held != 1000 || global.Waiting != c.Waiting ||
+			global.Rate != node.DefaultTenantRate || global.Limits.GetMaxTtlMs() != 3_600_000 {
 			t.Errorf("%s: what is not set is %+v", name, global)
 		}
 	}
@@ -62,19 +66,20 @@ func TestMistakesInTheTenantsFile(t *testing.T) {
 		fmt.Fprintf(many, "T%d: {}\n", i)
 	}
 	for content, want := range map[string]string{
-		"A: {max-hold: 1}":                    `tenants.yaml: A: unknown limit "max-hold"; did you mean "max-held"?`,
-		"A: {other: 1}":                       `tenants.yaml: A: unknown limit "other"; the limits are: max-delay, max-held, max-rate, max-ttl, max-waiting, min-ttl`,
-		"A: {max-held: 0}":                    `tenants.yaml: A: max-held: 1 to 100000000, got "0"`,
-		"A: {max-held: [1]}":                  "tenants.yaml: A: max-held: one value, not a list, a table or nothing",
-		"A: {max-held: }":                     "tenants.yaml: A: max-held: one value, not a list, a table or nothing",
-		"A: {max-ttl: 30}":                    `tenants.yaml: A: max-ttl: a duration such as 30s, 1m30s or 500ms, got "30"`,
-		"A: {min-ttl: 2m, max-ttl: 1m}":       "tenants.yaml: A: min-ttl 2m is longer than max-ttl 1m",
-		"a.b: {}":                             `tenants.yaml: tenant: the name of an account without dots, wildcards and spaces, got "a.b"`,
-		"'*': {}":                             `tenants.yaml: tenant: the name of an account without dots, wildcards and spaces, got "*"`,
-		"A: 7":                                "a table of limits for each account",
-		"- A":                                 "a table of limits for each account",
-		"A: {}\nA: {}":                        `mapping key "A" already defined`,
-		many.String():                         "tenants.yaml: tenants: at most 1000, since each takes 15 subscriptions with 4 shards, got 1001",
+		"A: {max-hold: 1}":              `tenants.yaml: A: unknown limit "max-hold"; did you mean "max-held"?`,
+		"A: {other: 1}":                 `tenants.yaml: A: unknown limit "other"; the limits are: max-delay, max-held, max-rate, max-ttl, max-waiting, min-ttl`,
+		"A: {max-held: 0}":              `tenants.yaml: A: max-held: 1 to 100000000, got "0"`,
+		"A: {max-held: [1]}":            "tenants.yaml: A: max-held: one value, not a list, a table or nothing",
+		"A: {max-held: }":               "tenants.yaml: A: max-held: one value, not a list, a table or nothing",
+		"A: {max-ttl: 30}":              `tenants.yaml: A: max-ttl: a duration such as 30s, 1m30s or 500ms, got "30"`,
+		"A: {min-ttl: 2m, max-ttl: 1m}": "tenants.yaml: A: min-ttl 2m is longer than max-ttl 1m",
+		"a.b: {}":                       `tenants.yaml: tenant: the name of an account without dots, wildcards and spaces, got "a.b"`,
+		"'*': {}":                       `tenants.yaml: tenant: the name of an account without dots, wildcards and spaces, got "*"`,
+		"A: 7":                          "a table of limits for each account",
+		"- A":                           "a table of limits for each account",
+		"A: {}\nA: {}":                  `mapping key "A" already defined`,
+		many.String(): "tenants.yaml: tenants: at most 1000, since each takes 15 " +
+			"subscriptions with 4 shards, got 1001",
 		strings.Repeat("#", maxTenantsFile):   "",
 		strings.Repeat("#", maxTenantsFile+1): fmt.Sprintf("at most %d bytes", maxTenantsFile),
 	} {

@@ -39,8 +39,8 @@ type Config struct {
 	// deployment, or 1.
 	Replicas int
 
-	// Identity selects whose owners the node verifies. With an embedded NATS server and [identity.User], the server must
-	// have users that NATS verifies whatever a client claims: see [embedded.Config].
+	// Identity selects whose owners the node verifies. With an embedded NATS server and [identity.User], the server
+	// must have users that NATS verifies whatever a client claims: see [embedded.Config].
 	Identity identity.Mode
 
 	// Tenants are the accounts with resources of their own. nil: there are none, and none can be set later.

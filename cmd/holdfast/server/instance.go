@@ -42,7 +42,8 @@ func (i *instance) start(ctx context.Context) error {
 }
 
 func (i *instance) openDeployment(ctx context.Context) (err error) {
-	cfg := jetstream.DeploymentConfig{Prefix: i.cfg.Prefix, Shards: i.cfg.Shards, Replicas: i.cfg.Replicas, Log: i.cfg.Log}
+	cfg := jetstream.DeploymentConfig{Prefix: i.cfg.Prefix, Shards: i.cfg.Shards, Replicas: i.cfg.Replicas,
+		Log: i.cfg.Log}
 	if i.nats != nil {
 		cfg.Members = i.nats.Members
 	}
@@ -139,8 +140,8 @@ func (i *instance) startBackground() {
 	}
 }
 
-// stop stops the node, so that every request is answered, and leaves the connections that it does not own open. It may be
-// called twice.
+// stop stops the node, so that every request is answered, and leaves the connections that it does not own open. It may
+// be called twice.
 func (i *instance) stop(ctx context.Context) error {
 	if i.endBackground != nil {
 		i.endBackground()

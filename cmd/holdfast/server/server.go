@@ -72,7 +72,8 @@ func (s *Server) Wait(ctx context.Context) error {
 		if err := s.node.node.Err(); err != nil {
 			return errors.Join(err, s.Stop())
 		}
-		return errors.Join(fmt.Errorf("NATS closed the connection permanently: %w", s.node.connections.reason()), s.Stop())
+		return errors.Join(fmt.Errorf("NATS closed the connection permanently: %w", s.node.connections.reason()),
+			s.Stop())
 	}
 }
 

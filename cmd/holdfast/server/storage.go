@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// lookAgain is the time between two looks at what the embedded NATS server stores on. A leadership counts only after it
-	// has lasted for much longer, so a shorter time would change nothing.
+	// lookAgain is the time between two looks at what the embedded NATS server stores on. A leadership counts only
+	// after it has lasted for much longer, so a shorter time would change nothing.
 	lookAgain = time.Second
 	// lookExpires is how long a look says which streams the server leads: one whose disk is stuck soon leads none.
 	lookExpires = 5 * lookAgain
@@ -68,8 +68,8 @@ func (i *instance) storage() node.Storage {
 	return s
 }
 
-// leads reports whether the embedded NATS server led the stream of a shard at the last look, if that was not long ago. It
-// does not wait for the disk to sync.
+// leads reports whether the embedded NATS server led the stream of a shard at the last look, if that was not long ago.
+// It does not wait for the disk to sync.
 func (i *instance) leads(shard uint32) bool {
 	last := i.looked.Load()
 	_, leads := last.storage.Behind[shard]

@@ -29,8 +29,8 @@ func (s *stuckStreams) IsClustered() bool      { s.wait(); return s.localStreams
 func (s *stuckStreams) Leads(x string) bool    { s.wait(); return s.localStreams.Leads(x) }
 func (s *stuckStreams) Behind() map[string]int { s.wait(); return s.localStreams.Behind() }
 
-// A node whose NATS server answers no question about its streams announces itself all the same, and passes its checks of
-// health.
+// A node whose NATS server answers no question about its streams announces itself all the same, and passes its checks
+// of health.
 func TestStuckDiskDoesNotSilenceTheNode(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cfg := Config{Name: "n", Shards: 2, Log: log}

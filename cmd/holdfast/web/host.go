@@ -12,7 +12,9 @@ import (
 func localOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocalName(r.Host) {
-			http.Error(w, "this node serves HTTP under an IP address or localhost only; a proxy has to set the header Host to one of them",
+			http.Error(w,
+				"this node serves HTTP under an IP address or localhost only; "+
+					"a proxy has to set the header Host to one of them",
 				http.StatusMisdirectedRequest)
 			return
 		}

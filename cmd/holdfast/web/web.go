@@ -79,8 +79,9 @@ func Start(cfg Config, handler http.Handler) (*Server, error) {
 	}
 	s.url, s.http = "http://"+l.Addr().String(), &http.Server{
 		Handler: plain(handler), TLSConfig: settings, MaxHeaderBytes: maxHeaderBytes,
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug), // a client can cause any number of them
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout,
+		IdleTimeout: idleTimeout,
+		ErrorLog:    slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug), // a client can cause any number of them
 	}
 	l = netutil.LimitListener(&fairListener{Listener: l, open: make(map[netip.Prefix]int)}, maxConnections)
 	if settings != nil {
@@ -116,8 +117,9 @@ func (c Config) check() (host, port string, err error) {
 		port = "0"
 	}
 	if !isLoopback(host) && !c.Insecure && c.Cert == "" {
-		return "", "", fmt.Errorf("%w: %s is open to other hosts without TLS; listen on 127.0.0.1, or give --http-tls, "+
-			"or accept it with --http-insecure", ErrConfig, c.Listen)
+		return "", "",
+			fmt.Errorf("%w: %s is open to other hosts without TLS; listen on 127.0.0.1, or give --http-tls, "+
+				"or accept it with --http-insecure", ErrConfig, c.Listen)
 	}
 	return host, port, nil
 }
@@ -168,11 +170,13 @@ func (c Config) listen(host, port string) (net.Listener, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if isInUse(err) && c.Elsewhere {
 		if l, err = net.Listen("tcp", net.JoinHostPort(host, "0")); err == nil {
-			c.Log.Warn("the port for HTTP is in use, taking another one", "wanted", c.Listen, "address", l.Addr().String())
+			c.Log.Warn("the port for HTTP is in use, taking another one", "wanted", c.Listen, "address",
+				l.Addr().String())
 		}
 	}
 	if isInUse(err) {
-		return nil, fmt.Errorf("HTTP: cannot listen on %s: another program listens there; choose another address with --http", c.Listen)
+		return nil, fmt.Errorf(
+			"HTTP: cannot listen on %s: another program listens there; choose another address with --http", c.Listen)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("HTTP: cannot listen on %s: %w", c.Listen, cause(err))

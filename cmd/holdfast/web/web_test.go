@@ -83,7 +83,8 @@ func TestAddress(t *testing.T) {
 		{web.Config{Listen: "here"}, true, `"here" is not HOST:PORT`},
 		{web.Config{Listen: "127.0.0.1:99999"}, true, "no port from 1 to 65535"},
 		{web.Config{Listen: "127.0.0.1:http"}, true, "no port from 1 to 65535"},
-		{web.Config{Listen: "0.0.0.0:0"}, true, "open to other hosts without TLS; listen on 127.0.0.1, .* --http-insecure"},
+		{web.Config{Listen: "0.0.0.0:0"}, true,
+			"open to other hosts without TLS; listen on 127.0.0.1, .* --http-insecure"},
 		{web.Config{Listen: ":0"}, true, "open to other hosts"},
 		{web.Config{Listen: "[::]:0"}, true, "open to other hosts"},
 		{web.Config{Listen: "127.0.0.1:0", Cert: "missing", Key: "missing"}, true, `the certificate "missing"`},
@@ -104,7 +105,8 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool},
+		DisableKeepAlives: true}}
 	if got := get(t, client, "https://127.0.0.1:"+port); got != "hello" {
 		t.Errorf("got %q", got)
 	}
@@ -243,7 +245,8 @@ func TestForeignHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		for host, code := range map[string]int{
-			"127.0.0.1:8422": 200, "[::1]:8422": 200, "[::1]": 200, "localhost": 200, "example.com": 421, "localhost.example.com:8422": 421,
+			"127.0.0.1:8422": 200, "[::1]:8422": 200, "[::1]": 200, "localhost": 200, "example.com": 421,
+			"localhost.example.com:8422": 421,
 		} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+"/metrics", nil)
 			if err != nil {
@@ -284,7 +287,8 @@ func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	}
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
+		key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -27,9 +27,13 @@ func (d *driver) open(_ context.Context, c *command) (object, error) {
 		}
 		return d.openOn(nc, c)
 	}
-	nc, err := nats.Connect(c.URL, nats.UserInfo(c.User, c.Password), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
+	nc, err := nats.Connect(c.URL, nats.UserInfo(c.User, c.Password), nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
 		nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(0, 0),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { fmt.Fprintln(os.Stderr, "godriver:", err) }))
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription,
+			err error) {
+			fmt.Fprintln(os.Stderr, "godriver:", err)
+		}))
 	if err != nil {
 		return nil, err
 	}

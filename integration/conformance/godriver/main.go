@@ -1,4 +1,5 @@
-// Command godriver is the driver of the conformance cases for the Go client. clients/conformance/README.md has its protocol.
+// Command godriver is the driver of the conformance cases for the Go client. clients/conformance/README.md has its
+// protocol.
 package main
 
 import (

@@ -69,7 +69,8 @@ func run(ctx context.Context, args []string) error {
 }
 
 // pairs has so many goroutines lock and unlock, each a resource of its own.
-func pairs(ctx context.Context, client *holdfast.Client, goroutines int, duration time.Duration) (map[string]float64, error) {
+func pairs(ctx context.Context, client *holdfast.Client, goroutines int, duration time.Duration) (map[string]float64,
+	error) {
 	var mu sync.Mutex
 	var all []time.Duration
 	var failure error

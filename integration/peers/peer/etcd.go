@@ -62,7 +62,8 @@ func startEtcds(ctx context.Context, d *Deployment, env Environment) (endpoints 
 		if _, err := d.start("etcd "+name, env.Programs.Etcd, []string{
 			"--name", name, "--data-dir", dir, "--log-level", "error", "--quota-backend-bytes", etcdQuota,
 			"--listen-client-urls", client, "--advertise-client-urls", client,
-			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", strings.Join(members, ","),
+			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster",
+			strings.Join(members, ","),
 		}); err != nil {
 			return nil, err
 		}

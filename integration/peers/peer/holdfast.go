@@ -50,8 +50,8 @@ func (h Holdfast) Start(ctx context.Context, env Environment) (*Deployment, erro
 	return d, nil
 }
 
-// Reopen stops the only node of a deployment that [Holdfast.Start] has started, starts it again, and returns how long it
-// took from there until each shard had granted a lock. The sessions of the deployment cannot be used any more.
+// Reopen stops the only node of a deployment that [Holdfast.Start] has started, starts it again, and returns how long
+// it took from there until each shard had granted a lock. The sessions of the deployment cannot be used any more.
 func (d *Deployment) Reopen(ctx context.Context) (time.Duration, error) {
 	d.processes[0].Stop()
 	begun := time.Now()
@@ -106,7 +106,8 @@ func (h Holdfast) start(ctx context.Context, d *Deployment, env Environment) (ur
 		name := "n" + strconv.Itoa(i+1)
 		args := []string{"serve", "--name", name, "--listen", address, "--data", filepath.Join(env.Dir, h.Name, name)}
 		if env.Nodes > 1 {
-			args = append(args, "--cluster-listen", routes[i], "--routes", strings.Join(routes, ","), "--replicas", strconv.Itoa(env.Nodes))
+			args = append(args, "--cluster-listen", routes[i], "--routes", strings.Join(routes, ","), "--replicas",
+				strconv.Itoa(env.Nodes))
 		}
 		if h.Shards > 0 {
 			args = append(args, "--shards", strconv.Itoa(h.Shards))

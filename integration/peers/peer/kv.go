@@ -50,7 +50,8 @@ func openBuckets(ctx context.Context, d *Deployment, ncs []*nats.Conn, nodes int
 		}
 		b := &bucket{revisions: revisions, bell: newBell()}
 		err = d.processes[0].WaitReady(ctx, func(ctx context.Context) (err error) {
-			b.kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "locks", Storage: jetstream.FileStorage, Replicas: nodes})
+			b.kv, err = js.CreateOrUpdateKeyValue(ctx,
+				jetstream.KeyValueConfig{Bucket: "locks", Storage: jetstream.FileStorage, Replicas: nodes})
 			return err
 		})
 		if err != nil {

@@ -59,7 +59,8 @@ func (k *oneEntry) Get(context.Context, string) (jetstream.KeyValueEntry, error)
 }
 
 func newKVSession(k *oneEntry, revision uint64) *kvSession {
-	s := &kvSession{bucket: &bucket{kv: k, revisions: &sync.Map{}, bell: newBell()}, owner: []byte("own"), resource: key, revision: revision}
+	s := &kvSession{bucket: &bucket{kv: k, revisions: &sync.Map{}, bell: newBell()}, owner: []byte("own"),
+		resource: key, revision: revision}
 	s.learn(key, revision)
 	return s
 }
@@ -86,10 +87,13 @@ func TestKVRefusals(t *testing.T) {
 		"StoredReadBehind": {oneEntry{states: own, refusals: 1, stored: true, behind: 1}, extend, 20},
 		"First":            {oneEntry{states: []entry{{}}, refusals: 1}, lock, 10},
 		"FirstStored":      {oneEntry{states: []entry{{}}, refusals: 1, stored: true, behind: 1}, lock, 10},
-		"OfAnother":        {oneEntry{states: append(slices.Clone(own), entry{value: "other", revision: 20})}, extend, 0},
-		"OfAnotherLock":    {oneEntry{states: append(slices.Clone(free), entry{value: "other", revision: 20})}, lock, 0},
-		"OfAnotherBehind":  {oneEntry{states: append(slices.Clone(own), entry{value: "other", revision: 20}), behind: 1}, extend, 0},
-		"NotRefused":       {oneEntry{states: own}, extend, 20},
+		"OfAnother": {oneEntry{states: append(slices.Clone(own), entry{value: "other", revision: 20})}, extend,
+			0},
+		"OfAnotherLock": {oneEntry{states: append(slices.Clone(free), entry{value: "other", revision: 20})}, lock,
+			0},
+		"OfAnotherBehind": {oneEntry{states: append(slices.Clone(own), entry{value: "other", revision: 20}),
+			behind: 1}, extend, 0},
+		"NotRefused": {oneEntry{states: own}, extend, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused := c.kv.refusals > 0 || c.want == 0

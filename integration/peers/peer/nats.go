@@ -64,7 +64,8 @@ func startServers(ctx context.Context, d *Deployment, env Environment) (urls []s
 		config := fmt.Sprintf("server_name: %s\nlisten: %q\njetstream { store_dir: %q, sync_interval: always }\n",
 			name, address, filepath.Join(env.Dir, "nats", name))
 		if env.Nodes > 1 {
-			config += fmt.Sprintf("cluster { name: peers, listen: %q, routes: [nats://%s] }\n", routes[i], strings.Join(routes, ", nats://"))
+			config += fmt.Sprintf("cluster { name: peers, listen: %q, routes: [nats://%s] }\n", routes[i],
+				strings.Join(routes, ", nats://"))
 		}
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			return nil, err
@@ -93,7 +94,8 @@ func EchoIfAsked() error {
 	if err != nil {
 		return err
 	}
-	_, err = nc.QueueSubscribe(echoSubject, echoSubject, func(m *nats.Msg) { _ = m.Respond(m.Data) }) // a lost answer fails the run
+	// a lost answer fails the run
+	_, err = nc.QueueSubscribe(echoSubject, echoSubject, func(m *nats.Msg) { _ = m.Respond(m.Data) })
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ func addPublish(ctx context.Context, d *Deployment, nc *nats.Conn, nodes int) er
 	if err != nil {
 		return err
 	}
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "BARE", Subjects: []string{"bare"}, Replicas: nodes}); err != nil {
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "BARE", Subjects: []string{"bare"},
+		Replicas: nodes}); err != nil {
 		return err
 	}
 	d.add(namePublish, []Workload{Hot}, func(context.Context, int) (Session, error) {

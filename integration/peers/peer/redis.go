@@ -67,8 +67,9 @@ func StartRedis(ctx context.Context, env Environment) (*Deployment, error) {
 	}
 	address := addresses[0]
 	_, port, _ := net.SplitHostPort(address)
-	if _, err := d.start("redis-server", env.Programs.Redis, []string{"--port", port, "--bind", "127.0.0.1", "--dir", dir,
-		"--save", "", "--appendonly", "yes", "--appendfsync", "always"}); err != nil {
+	if _, err := d.start("redis-server", env.Programs.Redis,
+		[]string{"--port", port, "--bind", "127.0.0.1", "--dir", dir,
+			"--save", "", "--appendonly", "yes", "--appendfsync", "always"}); err != nil {
 		return d, err
 	}
 	if err := d.reachable(ctx, addresses); err != nil {
@@ -163,7 +164,8 @@ func (s *redisSession) Lock(ctx context.Context, resource string, wait bool) (to
 
 // take returns 0 if another session holds the lock.
 func (s *redisSession) take(ctx context.Context) (token uint64, err error) {
-	return s.run(ctx, lockScript, []string{s.resource, "token:" + s.resource}, strconv.FormatInt(ttl.Milliseconds(), 10))
+	return s.run(ctx, lockScript, []string{s.resource, "token:" + s.resource},
+		strconv.FormatInt(ttl.Milliseconds(), 10))
 }
 
 // Extend implements [Session].

@@ -93,8 +93,8 @@ func (p *Process) Restart() (*Process, error) {
 	return Start(p.name, p.cmd.Args[0], p.cmd.Args[1:], p.env...)
 }
 
-// Resident returns the bytes of memory that the process has. It reads /proc, which only Linux has; ok is false elsewhere,
-// and if the process has ended.
+// Resident returns the bytes of memory that the process has. It reads /proc, which only Linux has; ok is false
+// elsewhere, and if the process has ended.
 func (p *Process) Resident() (bytes int64, ok bool) {
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
 	if err != nil {

@@ -46,11 +46,14 @@ var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#
 func (c *Chart) SVG() string {
 	x, y := c.scales()
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n", width, height)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n",
+		width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
 	label(&b, left, 24, "start", c.Title)
 	label(&b, left+plotWidth/2, height-12, "middle", c.X)
-	fmt.Fprintf(&b, `<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", top+plotHeight/2, html.EscapeString(c.Y))
+	fmt.Fprintf(&b, `<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n",
+		top+plotHeight/2, html.EscapeString(c.Y))
 	for _, t := range c.ticks(x) {
 		at := left + x.place(t.At)*plotWidth
 		fmt.Fprintf(&b, `<path d="M%.1f %d v%d" stroke="#dddddd"/>`+"\n", at, top, plotHeight)

@@ -37,7 +37,8 @@ func (r *Report) Plots() []Plot {
 		{"connections", r.Connections, func(r *Row) float64 { return float64(r.Connections) }},
 	} {
 		for _, g := range growths {
-			add(s.name+g.suffix, &Chart{Title: g.title + " with the number of " + s.name, X: s.name, Y: g.axis, Lines: lines(s.rows, s.of, g.figure)})
+			add(s.name+g.suffix, &Chart{Title: g.title + " with the number of " + s.name, X: s.name, Y: g.axis,
+				Lines: lines(s.rows, s.of, g.figure)})
 		}
 	}
 	return plots
@@ -48,16 +49,20 @@ var growths = []struct {
 	suffix, title, axis string
 	figure              func(*Row) float64
 }{
-	{"", "Cost of a pair", "processor time of the server for a pair, µs", func(r *Row) float64 { return 1e6 * r.Median(CPU) }},
+	{"", "Cost of a pair", "processor time of the server for a pair, µs",
+		func(r *Row) float64 { return 1e6 * r.Median(CPU) }},
 	{"-memory", "Memory at rest", "memory of the server, MB", func(r *Row) float64 { return r.Rest.megabytes() }},
-	{"-rest", "Processor time at rest", "processor time of the server, ms a second", func(r *Row) float64 { return 1e3 * r.Rest.Busy }},
-	{"-opening", "Time to open", "from the start of the server to a lock in each shard, s", func(r *Row) float64 { return r.Rest.Opening.Seconds() }},
+	{"-rest", "Processor time at rest", "processor time of the server, ms a second",
+		func(r *Row) float64 { return 1e3 * r.Rest.Busy }},
+	{"-opening", "Time to open", "from the start of the server to a lock in each shard, s",
+		func(r *Row) float64 { return r.Rest.Opening.Seconds() }},
 }
 
 func rateChart(rows []*Row, nodes int) *Chart {
 	return &Chart{
 		Title: "Lock and unlock, " + count(nodes), X: "clients", Y: "pairs a second",
-		Lines: lines(pairs(rows, nodes), func(r *Row) float64 { return float64(r.Clients) }, func(r *Row) float64 { return r.Median(Rate) }),
+		Lines: lines(pairs(rows, nodes), func(r *Row) float64 { return float64(r.Clients) },
+			func(r *Row) float64 { return r.Median(Rate) }),
 	}
 }
 
@@ -69,7 +74,10 @@ func count(nodes int) string {
 }
 
 func pairs(rows []*Row, nodes int) []*Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r *Row) bool { return r.Nodes != nodes || r.Workload != peer.Pairs })
+	return slices.DeleteFunc(slices.Clone(rows), func(r *Row) bool {
+		return r.Nodes != nodes ||
+			r.Workload != peer.Pairs
+	})
 }
 
 // lines returns a line for each peer, without points at 0, which no logarithmic axis has.

@@ -59,7 +59,8 @@ func TestText(t *testing.T) {
 		"1 pairs 1 broken failed - - - - 0",
 		"1 pairs 1 holdfast etcd 2.00 3.00 - 1.00",
 		"1 pairs 1 holdfast against 1.25 3.00 - 1.00",
-		"The p50 of a lone acquire is 3.00 ms, 1.50 times that of a bare request (1.00 ms) plus that of an fsync (1.00 ms).",
+		"The p50 of a lone acquire is 3.00 ms, 1.50 times that of a bare request (1.00 ms) plus that of an fsync " +
+			"(1.00 ms).",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
@@ -80,7 +81,8 @@ func TestChart(t *testing.T) {
 			t.Fatalf("%v in:\n%s", err, svg)
 		}
 	}
-	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") || !strings.Contains(svg, ">10k<") || !strings.Contains(svg, ">512<") {
+	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") || !strings.Contains(svg, ">10k<") ||
+		!strings.Contains(svg, ">512<") {
 		t.Errorf("the chart is:\n%s", svg)
 	}
 }
@@ -120,7 +122,8 @@ func TestPage(t *testing.T) {
 		Connections: []*report.Row{measured(t, connections)},
 	}
 	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("above\n<!-- bench-peers: begin -->\n<!-- bench-peers: end -->\nbelow\n"), 0o600); err != nil {
+	if err := os.WriteFile(page, []byte("above\n<!-- bench-peers: begin -->\n<!-- bench-peers: end -->\nbelow\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var texts []string
@@ -134,17 +137,21 @@ func TestPage(t *testing.T) {
 		}
 		texts = append(texts, string(text))
 	}
-	if texts[0] != texts[1] || !strings.HasPrefix(texts[0], "above\n<!--") || !strings.HasSuffix(texts[0], "-->\nbelow\n") {
+	if texts[0] != texts[1] || !strings.HasPrefix(texts[0], "above\n<!--") ||
+		!strings.HasSuffix(texts[0], "-->\nbelow\n") {
 		t.Errorf("the pages are:\n%s\n%s", texts[0], texts[1])
 	}
 	for _, want := range []string{"\na machine\n", "\n    a command\n", "\n- a version\n",
-		"\n|     1 | pairs    |      64 | holdfast |      100 |", "\n|      1000 |       1 | holdfast |      100 | -      |           1000 |       60.0 |                2.00 |      0.200 |",
+		"\n|     1 | pairs    |      64 | holdfast |      100 |",
+		"\n|      1000 |       1 | holdfast |      100 | -      |           1000 |       60.0 |                2.00 " +
+			"|      0.200 |",
 		"\n|         300 |       1 | holdfast |      100 |"} {
 		if !strings.Contains(texts[0], want) {
 			t.Errorf("%q is missing in:\n%s", want, texts[0])
 		}
 	}
-	for _, plot := range []string{"rate-1", "latency-1", "resources", "resources-memory", "resources-rest", "resources-opening"} {
+	for _, plot := range []string{"rate-1", "latency-1", "resources", "resources-memory", "resources-rest",
+		"resources-opening"} {
 		svg, err := os.ReadFile(filepath.Join(filepath.Dir(page), "page", plot+".svg"))
 		if err != nil || !strings.HasPrefix(string(svg), "<svg") || !strings.Contains(texts[0], "(page/"+plot+".svg)") {
 			t.Errorf("the plot %s: %v, %d bytes; the page is:\n%s", plot, err, len(svg), texts[0])
@@ -158,7 +165,8 @@ func TestPage(t *testing.T) {
 // A page that does not have both comments in their order is left alone.
 func TestPageWithoutComments(t *testing.T) {
 	const begin, end = "<!-- bench-peers: begin -->\n", "<!-- bench-peers: end -->\n"
-	for name, text := range map[string]string{"None": "text\n", "NoEnd": begin, "NoBegin": end, "EndFirst": end + begin} {
+	for name, text := range map[string]string{"None": "text\n", "NoEnd": begin, "NoBegin": end,
+		"EndFirst": end + begin} {
 		t.Run(name, func(t *testing.T) {
 			page := filepath.Join(t.TempDir(), "page.md")
 			if err := os.WriteFile(page, []byte(text), 0o600); err != nil {

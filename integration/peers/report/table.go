@@ -75,7 +75,8 @@ func (t table) rule(widths []int) []string {
 
 // measurements returns a line for each row.
 func measurements(rows []*Row) table {
-	t := table{{"nodes", "workload", "clients", "peer", "a second", "p50 ms", "p99 ms", "p99.9 ms", "server µs each", "rounds"}}
+	t := table{{"nodes", "workload", "clients", "peer", "a second", "p50 ms", "p99 ms", "p99.9 ms", "server µs each",
+		"rounds"}}
 	for _, r := range rows {
 		line := []string{strconv.Itoa(r.Nodes), string(r.Workload), strconv.Itoa(r.Clients), r.Peer}
 		if len(r.Samples) == 0 {
@@ -97,7 +98,8 @@ func measurements(rows []*Row) table {
 
 // sweep returns a line for each row of Holdfast with different settings.
 func sweep(rows []*Row, setting string, value func(*Row) int) table {
-	t := table{{setting, "clients", "peer", "a second", "p99 ms", "server µs each", "MB at rest", "% of a core at rest", "opens in s"}}
+	t := table{{setting, "clients", "peer", "a second", "p99 ms", "server µs each", "MB at rest",
+		"% of a core at rest", "opens in s"}}
 	for _, r := range rows {
 		t = append(t, []string{strconv.Itoa(value(r)), strconv.Itoa(r.Clients), r.Peer,
 			known(r.Median(Rate)), known(1e3 * r.Median(P99)), known(1e6 * r.Median(CPU)),
@@ -147,8 +149,11 @@ func lone(rows []*Row) string {
 			return ""
 		}
 		least := request.Median(P50) + sync.Median(P50)
-		return fmt.Sprintf("The p50 of a lone acquire is %s ms, %s times that of a bare request (%s ms) plus that of an fsync (%s ms).\n",
-			number(1e3*r.Median(P50)), number(r.Median(P50)/least), number(1e3*request.Median(P50)), number(1e3*sync.Median(P50)))
+		return fmt.Sprintf(
+			"The p50 of a lone acquire is %s ms, %s times that of a bare request (%s ms) plus that of an fsync (%s "+
+				"ms).\n",
+			number(1e3*r.Median(P50)), number(r.Median(P50)/least), number(1e3*request.Median(P50)),
+			number(1e3*sync.Median(P50)))
 	}
 	return ""
 }

@@ -13,11 +13,17 @@ type section struct {
 
 func (r *Report) sections(against string) []section {
 	all := []section{
-		{"Medians of the rounds. The latencies are those of acquire, in the workload extend of extend; the processor time is that of all servers for each pair, hand-over or extension.", measurements(r.Compared)},
-		{"Ratios, round by round, and their medians: above 1 is good for the rate, below 1 for all others.", ratios(r.Compared, against)},
+		{
+			"Medians of the rounds. The latencies are those of acquire, in the workload extend of extend; " +
+				"the processor time is that of all servers for each pair, hand-over or extension.",
+			measurements(r.Compared)},
+		{"Ratios, round by round, and their medians: above 1 is good for the rate, below 1 for all others.",
+			ratios(r.Compared, against)},
 		{"Pairs with different numbers of shards.", sweep(r.Shards, "shards", func(r *Row) int { return r.Shards })},
-		{"Pairs on different numbers of resources.", sweep(r.Resources, "resources", func(r *Row) int { return r.Resources })},
-		{"Different numbers of clients with a connection each, which share a small load.", sweep(r.Connections, "connections", func(r *Row) int { return r.Connections })},
+		{"Pairs on different numbers of resources.",
+			sweep(r.Resources, "resources", func(r *Row) int { return r.Resources })},
+		{"Different numbers of clients with a connection each, which share a small load.",
+			sweep(r.Connections, "connections", func(r *Row) int { return r.Connections })},
 	}
 	var some []section
 	for _, s := range all {

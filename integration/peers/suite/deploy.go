@@ -94,7 +94,8 @@ func (r *run) starters(nodes int) (all []starter) {
 	}
 	all = append(all, starter{[]string{"etcd"}, peer.StartEtcd})
 	if nodes == 1 {
-		all = append(all, starter{[]string{"redis", "redis-rueidis"}, peer.StartRedis}, starter{[]string{"fsync"}, peer.StartDisk})
+		all = append(all, starter{[]string{"redis", "redis-rueidis"}, peer.StartRedis},
+			starter{[]string{"fsync"}, peer.StartDisk})
 	}
 	return append(all, starter{[]string{"nats", "kv", "publish"}, peer.StartNATS})
 }

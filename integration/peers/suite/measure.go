@@ -74,7 +74,8 @@ func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length 
 func add(row *report.Row, result *load.Result, cpu time.Duration, known bool) {
 	op := operation(row.Workload)
 	latencies := result.Latencies[op]
-	s := report.Sample{Rate: result.Rate(op), P50: latencies.Quantile(0.5), P99: latencies.Quantile(0.99), P999: latencies.Quantile(0.999)}
+	s := report.Sample{Rate: result.Rate(op), P50: latencies.Quantile(0.5), P99: latencies.Quantile(0.99),
+		P999: latencies.Quantile(0.999)}
 	if n := latencies.Count(); known && n > 0 {
 		s.CPU = cpu / time.Duration(n)
 	}

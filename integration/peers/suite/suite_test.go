@@ -45,11 +45,13 @@ func TestOneNode(t *testing.T) {
 	}
 	for w, names := range want {
 		wantRows(t, r.Compared, report.Case{Nodes: 1, Workload: w, Clients: 1, Resources: 50}, names)
-		wantRows(t, r.Compared, report.Case{Nodes: 1, Workload: w, Clients: 8, Resources: 50}, strings.Replace(names, " fsync", "", 1))
+		wantRows(t, r.Compared, report.Case{Nodes: 1, Workload: w, Clients: 8, Resources: 50},
+			strings.Replace(names, " fsync", "", 1))
 	}
 	wantRows(t, r.Shards, report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 8, Resources: 50, Shards: 2}, "holdfast")
 	wantRows(t, r.Resources, report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 8, Resources: 40}, "holdfast")
-	wantRows(t, r.Connections, report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 60, Resources: 60, Connections: 60}, "holdfast")
+	wantRows(t, r.Connections, report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 60, Resources: 60, Connections: 60},
+		"holdfast")
 	for _, row := range slices.Concat(r.Shards, r.Resources, r.Connections) {
 		if row.Rest.Opening <= 0 {
 			t.Errorf("%+v was not opened again", row.Case)
@@ -67,8 +69,10 @@ func TestThreeNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantRows(t, r.Compared, report.Case{Nodes: 3, Workload: peer.Pairs, Clients: 8, Resources: 50}, "holdfast holdfast-go etcd nats kv")
-	wantRows(t, r.Compared, report.Case{Nodes: 3, Workload: peer.Hot, Clients: 8, Resources: 50}, "holdfast holdfast-go etcd kv publish")
+	wantRows(t, r.Compared, report.Case{Nodes: 3, Workload: peer.Pairs, Clients: 8, Resources: 50},
+		"holdfast holdfast-go etcd nats kv")
+	wantRows(t, r.Compared, report.Case{Nodes: 3, Workload: peer.Hot, Clients: 8, Resources: 50},
+		"holdfast holdfast-go etcd kv publish")
 }
 
 // wantRows checks that the case has rows of these peers, each with a sample: every client has locked and unlocked, or

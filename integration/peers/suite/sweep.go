@@ -22,7 +22,8 @@ func (r *run) sweep(ctx context.Context) error {
 		r.report.Resources = append(r.report.Resources, r.rowsOf(c)...)
 	}
 	for _, connections := range r.SweepConnections {
-		c := report.Case{Nodes: 1, Workload: peer.Pairs, Clients: connections, Resources: max(r.Resources, connections), Connections: connections}
+		c := report.Case{Nodes: 1, Workload: peer.Pairs, Clients: connections, Resources: max(r.Resources, connections),
+			Connections: connections}
 		r.report.Connections = append(r.report.Connections, r.rowsOf(c)...)
 	}
 	for _, rows := range [][]*report.Row{r.report.Shards, r.report.Resources, r.report.Connections} {

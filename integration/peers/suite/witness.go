@@ -16,7 +16,8 @@ type observed struct {
 
 func newWitness(resources int) *witness { return &witness{make([]observed, resources)} }
 
-// granted is called after a grant. The token is 0 if the service has none; such a service excludes no stale holder either.
+// granted is called after a grant. The token is 0 if the service has none; such a service excludes no stale holder
+// either.
 func (w *witness) granted(resource int, token uint64) error {
 	if token == 0 {
 		return nil

@@ -1,8 +1,9 @@
-// Package peersfile writes the file in which nats-server keeps the members of a cluster, for a server that has none yet.
+// Package peersfile writes the file in which nats-server keeps the members of a cluster, for a server that has none
+// yet.
 //
 // The file is an internal of nats-server. There is no other way: a cluster of one is what a deployment grows from, and
-// nats-server runs one that exists, but creates none with fewer than two members (bootstrapRaftNode in its raft.go). What
-// this package knows of the file was checked with nats-server 2.15; its test reads what that writes.
+// nats-server runs one that exists, but creates none with fewer than two members (bootstrapRaftNode in its raft.go).
+// What this package knows of the file was checked with nats-server 2.15; its test reads what that writes.
 package peersfile
 
 import (
@@ -53,8 +54,8 @@ func encode(size uint32, known ...string) []byte {
 	return binary.LittleEndian.AppendUint16(file, 0)
 }
 
-// create writes the file on disk and renames it when it is complete: nats-server would take a truncated one for that of a
-// member which has lost its data.
+// create writes the file on disk and renames it when it is complete: nats-server would take a truncated one for that of
+// a member which has lost its data.
 func create(store string, content []byte) error {
 	dir, complete := Dir(store), filepath.Join(store, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -68,7 +68,8 @@ func PermanentError(nc *nats.Conn, err error) error {
 // IsNotReady reports whether JetStream may be able to answer later: a server is starting, a leader is
 // being elected, or the connection is interrupted.
 func IsNotReady(err error) bool {
-	return !LacksStorage(err) && (isTimeout(err) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrReconnectBufExceeded) ||
+	return !LacksStorage(err) && (isTimeout(err) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, nats.ErrReconnectBufExceeded) ||
 		errors.Is(err, nats.ErrDisconnected) ||
 		HasCode(err, jetstream.JSErrCodeJetStreamNotEnabled, CodeIncomplete, CodeNoSuitablePeers, CodeNotAvailable,
 			CodeNotLeader, CodeTooFewResources, CodeStreamOffline))
@@ -77,7 +78,8 @@ func IsNotReady(err error) bool {
 // LacksStorage reports whether no server has room for a stream of that size. A cluster answers with the
 // code for missing servers, and only its text tells the difference.
 func LacksStorage(err error) bool {
-	return HasCode(err, CodeNoStorage) || HasCode(err, CodeNoSuitablePeers) && strings.Contains(err.Error(), "insufficient storage")
+	return HasCode(err, CodeNoStorage) || HasCode(err, CodeNoSuitablePeers) &&
+		strings.Contains(err.Error(), "insufficient storage")
 }
 
 func isTimeout(err error) bool {

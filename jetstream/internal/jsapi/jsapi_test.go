@@ -42,7 +42,8 @@ func TestRequesterRepeats(t *testing.T) {
 		t.Errorf("sent %d times, want 4", n)
 	}
 	_, err := r.Stream(jstest.Context(t), "none")
-	if !errors.Is(err, natsjs.ErrStreamNotFound) || errors.Is(err, jsapi.ErrStreamLost) || m.Count("$JS.API.STREAM.INFO.none") != 1 {
+	if !errors.Is(err, natsjs.ErrStreamNotFound) || errors.Is(err, jsapi.ErrStreamLost) ||
+		m.Count("$JS.API.STREAM.INFO.none") != 1 {
 		t.Errorf("error %v after %d requests", err, m.Count("$JS.API.STREAM.INFO.none"))
 	}
 	jstest.WantError(t, jsapi.PermanentError(m.Client, err), jsapi.ErrStreamLost)

@@ -35,7 +35,8 @@ func checkPermission(nc *nats.Conn, send func() error, concerns func(violation s
 		return err
 	}
 	violation := nc.LastError()
-	if !errors.Is(violation, nats.ErrPermissionViolation) || violation == before || //nolint:errorlint // the same value is an old violation
+	if !errors.Is(violation, nats.ErrPermissionViolation) ||
+		violation == before || //nolint:errorlint // the same value is an old violation
 		!concerns(violation.Error()) {
 		return err
 	}
@@ -44,5 +45,6 @@ func checkPermission(nc *nats.Conn, send func() error, concerns func(violation s
 
 // forbidsPublish reports whether the violation is of a publish on the subject, or on one below it.
 func forbidsPublish(violation, subject string) bool {
-	return strings.Contains(violation, `for Publish to "`+subject+`"`) || strings.Contains(violation, `for Publish to "`+subject+`.`)
+	return strings.Contains(violation, `for Publish to "`+subject+`"`) ||
+		strings.Contains(violation, `for Publish to "`+subject+`.`)
 }

@@ -27,8 +27,8 @@ func IsComplete(info *jetstream.StreamInfo) bool {
 	return info.Cluster != nil && info.Cluster.Leader != "" && HasAllReplicas(info, "")
 }
 
-// ListsAllReplicas reports whether a stream that has a leader has exactly the replicas that it is configured for, whatever
-// their state, and none is added or removed at present.
+// ListsAllReplicas reports whether a stream that has a leader has exactly the replicas that it is configured for,
+// whatever their state, and none is added or removed at present.
 func ListsAllReplicas(info *jetstream.StreamInfo) bool {
 	return info.Cluster.Desired == nil && len(info.Cluster.Replicas) == info.Config.Replicas-1
 }

@@ -88,8 +88,8 @@ func (r *Requester) UpdateStream(ctx context.Context, cfg jetstream.StreamConfig
 	})
 }
 
-// DeleteStream removes a stream with all that it has. The error [jetstream.ErrStreamNotFound] can also mean that an earlier
-// attempt has removed it and its answer was lost.
+// DeleteStream removes a stream with all that it has. The error [jetstream.ErrStreamNotFound] can also mean that an
+// earlier attempt has removed it and its answer was lost.
 func (r *Requester) DeleteStream(ctx context.Context, name string) error {
 	return r.Do(ctx, "STREAM.DELETE."+name, func(ctx context.Context) error { return r.JS.DeleteStream(ctx, name) })
 }
@@ -132,7 +132,8 @@ func (r *Requester) attempt(ctx context.Context, subject string, send func(conte
 func (r *Requester) warn(subject string, err error) {
 	log := r.Config.Log.With("sees", r.Config.Members(), "error", err)
 	if HasCode(err, CodeNoSuitablePeers) {
-		log.Warn("JetStream is not ready: too few servers for the replicas, waiting for more", "replicas", r.Config.Replicas)
+		log.Warn("JetStream is not ready: too few servers for the replicas, waiting for more", "replicas",
+			r.Config.Replicas)
 		return
 	}
 	log.Warn("JetStream is not ready, retrying", "request", subject)

@@ -17,7 +17,8 @@ import (
 // MustOpen opens a deployment of the default prefix.
 func MustOpen(tb testing.TB, nc *nats.Conn, shards uint32) *jetstream.Deployment {
 	tb.Helper()
-	d, err := jetstream.OpenDeployment(Context(tb), nc, jetstream.DeploymentConfig{Prefix: Prefix, Shards: shards, Log: Quiet()})
+	d, err := jetstream.OpenDeployment(Context(tb), nc,
+		jetstream.DeploymentConfig{Prefix: Prefix, Shards: shards, Log: Quiet()})
 	if err != nil {
 		tb.Fatal(err)
 	}

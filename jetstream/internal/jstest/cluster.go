@@ -27,7 +27,8 @@ func MustCluster(t *testing.T, store ...string) *Cluster {
 			server_name: n%d
 			listen: "127.0.0.1:-1"
 			jetstream { store_dir: "$DIR", sync_interval: always, %s }
-			cluster { name: c, listen: %q, routes: ["nats://%s"] }`, i, strings.Join(store, ", "), route, strings.Join(routes, `", "nats://`))))
+			cluster { name: c, listen: %q, routes: ["nats://%s"] }`, i, strings.Join(store, ", "), route,
+			strings.Join(routes, `", "nats://`))))
 	}
 	for _, s := range c.Servers {
 		c.Conns = append(c.Conns, MustConnect(t, s))

@@ -26,7 +26,8 @@ func MemberConfigs(t *testing.T, n int) []embedded.Config {
 	routes := porttest.Free(t, n)
 	for i, own := range routes {
 		configs = append(configs, embedded.Config{
-			Name: fmt.Sprintf("n%d", i), Listen: "127.0.0.1:-1", ClusterListen: own, Routes: routes, DataDir: t.TempDir(), Log: Quiet(),
+			Name: fmt.Sprintf("n%d", i), Listen: "127.0.0.1:-1", ClusterListen: own, Routes: routes,
+			DataDir: t.TempDir(), Log: Quiet(),
 		})
 	}
 	return configs
@@ -57,7 +58,8 @@ func MustAwaitQuorum(t *testing.T, s *embedded.Server) {
 }
 
 // Leaderships opens the deployment on each member.
-func (m *Members) Leaderships(t *testing.T, replicas int) (deployments []*jetstream.Deployment, leaderships []*jetstream.Leadership) {
+func (m *Members) Leaderships(t *testing.T, replicas int) (deployments []*jetstream.Deployment,
+	leaderships []*jetstream.Leadership) {
 	t.Helper()
 	for i, s := range m.Servers {
 		d, err := Open(t, m.Conns[i], jetstream.DeploymentConfig{Shards: 3, Replicas: replicas, Members: s.Members})

@@ -50,7 +50,8 @@ func TestPauseEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := retry.Pause(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+		if err := retry.Pause(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(began) != time.Second {
 			t.Errorf("error %v after %v", err, time.Since(began))
 		}
 	})

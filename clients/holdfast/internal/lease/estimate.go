@@ -24,7 +24,8 @@ type Estimate struct {
 	// asked is what the next attempt asks for, agreed what the last answer granted.
 	asked, agreed time.Duration
 	until         time.Time
-	// order is that of the next attempt, 0 if the service compares none. decided is the highest that an answer has shown.
+	// order is that of the next attempt, 0 if the service compares none. decided is the highest that an answer has
+	// shown.
 	order, decided uint64
 	// open are the attempts that the service may have granted last, or may grant yet, the oldest first.
 	open []attempt
@@ -117,9 +118,11 @@ func Later(a, b time.Time) time.Time {
 
 // Granted takes in that the service granted an attempt, when so much remained, and order was the highest that it had
 // decided; 0: it compares none, and then no more than was asked for counts. Open attempts that it may decide later can
-// cut the lease short. Granted returns when the attempt was sent, and the attempts whose answers do not matter any more;
-// not ok if the attempt is not open. An order above that of all attempts is another client's: the next attempt is above it.
-func (e *Estimate) Granted(id uint64, remaining time.Duration, order uint64) (sent time.Time, settled []uint64, ok bool) {
+// cut the lease short. Granted returns when the attempt was sent, and the attempts whose answers do not matter any
+// more; not ok if the attempt is not open. An order above that of all attempts is another client's: the next attempt is
+// above it.
+func (e *Estimate) Granted(id uint64, remaining time.Duration, order uint64) (sent time.Time, settled []uint64,
+	ok bool) {
 	i := slices.IndexFunc(e.open, func(a attempt) bool { return a.id == id && !a.settled })
 	if i < 0 {
 		return time.Time{}, nil, false

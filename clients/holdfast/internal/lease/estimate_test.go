@@ -98,8 +98,8 @@ func neverLater(t *rapid.T, ordered bool) {
 	})
 }
 
-// A short extension that was never answered does not end a longer lease behind it, once that was decided. An answer to an
-// earlier attempt may show that, too.
+// A short extension that was never answered does not end a longer lease behind it, once that was decided. An answer to
+// an earlier attempt may show that, too.
 func TestOrderedAttempts(t *testing.T) {
 	const shorter, longer = 3 * time.Second, 30 * time.Second
 	begun := time.Unix(1000, 0)

@@ -33,9 +33,9 @@ type consumer struct {
 	count     uint64
 }
 
-// read hands the records from a position on, and those that follow, to take: through a consumer, or one by one for a user
-// who may not create one, or in another account. It returns what take returned, [errAgain] when the consumer is of no more use, or the end of ctx.
-// Nothing is asked for while take runs.
+// read hands the records from a position on, and those that follow, to take: through a consumer, or one by one for a
+// user who may not create one, or in another account. It returns what take returned, [errAgain] when the consumer is of
+// no more use, or the end of ctx. Nothing is asked for while take runs.
 func (r *Reader) read(ctx context.Context, from uint64, keys string, take func(uint64, *journal.Record) error) error {
 	err := errNoConsumer
 	if !r.imported && !r.src.Singly.Load() {
@@ -51,7 +51,8 @@ func (r *Reader) read(ctx context.Context, from uint64, keys string, take func(u
 }
 
 // consume reads through a consumer. It returns [errNoConsumer] if this user may not create one.
-func (r *Reader) consume(ctx context.Context, from uint64, keys string, take func(uint64, *journal.Record) error) error {
+func (r *Reader) consume(ctx context.Context, from uint64, keys string,
+	take func(uint64, *journal.Record) error) error {
 	c := &consumer{Reader: r, take: take}
 	creating, stop := r.untilRefused(ctx)
 	defer stop()
@@ -98,7 +99,8 @@ func (c *consumer) remove(ctx context.Context) {
 
 // pull takes one batch in.
 func (c *consumer) pull(ctx context.Context) error {
-	pulling, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullTime) // a deadline must leave time for two heartbeats
+	// a deadline must leave time for two heartbeats
+	pulling, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullTime)
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
 	reconnected := c.src.Reconnected()

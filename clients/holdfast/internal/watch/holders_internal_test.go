@@ -23,7 +23,8 @@ func commitOf(number uint64, kind messages.Event_Kind, resource string) *journal
 
 func commitOfLease(number uint64, kind messages.Event_Kind, resource string, token uint64) *journal.Record {
 	change := &journal.Change{Kind: kind, Grant: &journal.Grant{Resource: resource, Token: token}}
-	return &journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{Number: number, Changes: []*journal.Change{change}}}}
+	return &journal.Record{Body: &journal.Record_Commit{
+		Commit: &journal.Commit{Number: number, Changes: []*journal.Change{change}}}}
 }
 
 // pageOf is a page with those of the resources that belong there, all of them held.
@@ -31,7 +32,8 @@ func pageOf(prefix, depth uint32, resources ...string) *journal.Record {
 	p := &journal.Page{Prefix: prefix, Depth: depth}
 	for _, r := range resources {
 		if journal.Bits(journal.Hash(r), depth) == prefix {
-			p.Entries = append(p.Entries, &journal.Entry{State: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: r, Token: 1}})
+			p.Entries = append(p.Entries, &journal.Entry{State: messages.Event_ACQUIRED,
+				Grant: &journal.Grant{Resource: r, Token: 1}})
 		}
 	}
 	return &journal.Record{Body: &journal.Record_Page{Page: p}}
@@ -61,7 +63,8 @@ func TestHoldersFollowCommits(t *testing.T) {
 	h := newHolders()
 	h.mustTake(t, pageOf(0, 0, "a", "b", "c"),
 		commitOf(6, messages.Event_ACQUIRED, "older than what was looked up"),
-		commitOf(7, messages.Event_RELEASED, "a"), commitOf(8, messages.Event_EXTENDED, "b"), commitOf(9, messages.Event_ACQUIRED, "d"))
+		commitOf(7, messages.Event_RELEASED, "a"), commitOf(8, messages.Event_EXTENDED, "b"),
+		commitOf(9, messages.Event_ACQUIRED, "d"))
 	h.wantHeld(t, "b", "c", "d")
 	if err := h.take(9, commitOf(11, messages.Event_EXPIRED, "b")); !errors.Is(err, errAgain) {
 		t.Errorf("a commit was missing, and that was %v", err)
@@ -98,7 +101,8 @@ func TestHoldersMissNoPage(t *testing.T) {
 		page    *journal.Record
 		covered bool
 	}{
-		{pageOf(0, 1), false}, {pageOf(2, 2), false}, {pageOf(6, 3), false}, {pageOf(0, 2), false}, {pageOf(7, 3), true}, {pageOf(0, 0), true},
+		{pageOf(0, 1), false}, {pageOf(2, 2), false}, {pageOf(6, 3), false}, {pageOf(0, 2), false},
+		{pageOf(7, 3), true}, {pageOf(0, 0), true},
 	} {
 		h.mustTake(t, step.page)
 		if h.covered() != step.covered {
@@ -107,16 +111,19 @@ func TestHoldersMissNoPage(t *testing.T) {
 	}
 }
 
-// The leases of a shared resource are told apart by their tokens, also those that a page has without their resource, and
-// those beside a last grant that has ended.
+// The leases of a shared resource are told apart by their tokens, also those that a page has without their resource,
+// and those beside a last grant that has ended.
 func TestHoldersOfOneResource(t *testing.T) {
 	page := &journal.Page{Entries: []*journal.Entry{
-		{State: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "a", Token: 3}, Others: []*journal.Grant{{Token: 1}, {Token: 2}}},
-		{State: messages.Event_EXPIRED, Grant: &journal.Grant{Resource: "b", Token: 9}, Others: []*journal.Grant{{Token: 7}, {Token: 8}}},
+		{State: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "a", Token: 3},
+			Others: []*journal.Grant{{Token: 1}, {Token: 2}}},
+		{State: messages.Event_EXPIRED, Grant: &journal.Grant{Resource: "b", Token: 9},
+			Others: []*journal.Grant{{Token: 7}, {Token: 8}}},
 	}}
 	h := newHolders()
 	h.mustTake(t, &journal.Record{Body: &journal.Record_Page{Page: page}},
-		commitOfLease(7, messages.Event_RELEASED, "a", 2), commitOfLease(8, messages.Event_ACQUIRED, "a", 4), commitOfLease(9, messages.Event_EXTENDED, "b", 7))
+		commitOfLease(7, messages.Event_RELEASED, "a", 2), commitOfLease(8, messages.Event_ACQUIRED, "a", 4),
+		commitOfLease(9, messages.Event_EXTENDED, "b", 7))
 	h.wantHeld(t, "a", "a", "a", "b", "b")
 	var tokens []uint64
 	for _, g := range h.grants() {

@@ -21,7 +21,9 @@ func (r *Reader) behind(ctx context.Context, number uint64) (position uint64, er
 			break
 		}
 	}
-	return 0, &Error{Invalid: true, Cause: fmt.Errorf("position: its journal has no commit %d; it is another deployment's, or the bucket was restored from an older copy", number)}
+	return 0, &Error{Invalid: true, Cause: fmt.Errorf(
+		"position: its journal has no commit %d; "+
+			"it is another deployment's, or the bucket was restored from an older copy", number)}
 }
 
 func (r *Reader) lookBehind(ctx context.Context, number uint64) (uint64, error) {

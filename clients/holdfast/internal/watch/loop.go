@@ -243,9 +243,11 @@ func (l *Loop) next(ctx context.Context, arrivals <-chan arrival, tick <-chan ti
 // take yields what is selected of a commit, but for what was yielded before the loop.
 func (l *Loop) take(a arrival) error {
 	at := l.at.cursors[a.index]
-	events := slices.DeleteFunc(journal.Events(at.shard, a.commit.position, a.commit.Commit), func(m *messages.Event) bool {
-		return m.GetIndex() < at.index || !l.options.Wants(m.GetKind()) || !l.options.has(m.GetLease().GetTenant(), m.GetLease().GetResource())
-	})
+	events := slices.DeleteFunc(journal.Events(at.shard, a.commit.position, a.commit.Commit),
+		func(m *messages.Event) bool {
+			return m.GetIndex() < at.index || !l.options.Wants(m.GetKind()) ||
+				!l.options.has(m.GetLease().GetTenant(), m.GetLease().GetResource())
+		})
 	done := Cursor{shard: at.shard, number: a.commit.GetNumber()}
 	for i, m := range events {
 		s := Step{Change: m, Before: l.at, After: done}

@@ -29,7 +29,8 @@ func ParsePosition(s string) (Position, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		c, ok := parseCursor(part)
 		if !ok || len(p.cursors) > 0 && c.shard <= p.cursors[len(p.cursors)-1].shard {
-			return Position{}, &messages.InvalidError{Field: "position", Rule: "as an event has it, like 0:17,1:99.2", Got: excerpt(s)}
+			return Position{}, &messages.InvalidError{Field: "position", Rule: "as an event has it, like 0:17,1:99.2",
+				Got: excerpt(s)}
 		}
 		p.cursors = append(p.cursors, c)
 	}

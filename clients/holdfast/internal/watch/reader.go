@@ -34,7 +34,8 @@ const (
 type Source struct {
 	Conn      *nats.Conn
 	JetStream jetstream.JetStream
-	// Imported asks for journals that the account of the connection imports from that of the nodes, and has no JetStream itself.
+	// Imported asks for journals that the account of the connection imports from that of the nodes, and has no
+	// JetStream itself.
 	Imported jetstream.JetStream
 	Prefix   messages.Prefix
 	// Reconnected returns a channel that is closed when the connection is there again after an interruption.
@@ -117,7 +118,8 @@ func (r *Reader) end(ctx context.Context) (position uint64, err error) {
 	return m.Sequence, nil
 }
 
-func (r *Reader) find(ctx context.Context, get func(context.Context) (*jetstream.RawStreamMsg, error)) (*stored, error) {
+func (r *Reader) find(ctx context.Context, get func(context.Context) (*jetstream.RawStreamMsg, error)) (*stored,
+	error) {
 	m, err := ask(ctx, r, get)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, nil

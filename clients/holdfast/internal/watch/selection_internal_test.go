@@ -10,10 +10,12 @@ import (
 
 // namesakes are resources of two tenants, and of none.
 var namesakes = []string{
-	"orders.1", messages.Qualify("A", "orders.1"), messages.Qualify("B", "orders.1"), messages.Qualify("B", "other"), messages.Qualify("B", "orders.2"),
+	"orders.1", messages.Qualify("A", "orders.1"), messages.Qualify("B", "orders.1"), messages.Qualify("B", "other"),
+	messages.Qualify("B", "orders.2"),
 }
 
-// The pattern and the tenant select alike what is held and what changes, and what is told has the name without the tenant.
+// The pattern and the tenant select alike what is held and what changes, and what is told has the name without the
+// tenant.
 func TestSelection(t *testing.T) {
 	for _, test := range []struct {
 		pattern, tenant string
@@ -34,7 +36,8 @@ func TestSelection(t *testing.T) {
 
 		h := newHolders()
 		h.selection = selected
-		h.mustTake(t, pageOf(0, 0, namesakes[:3]...), commitOf(7, messages.Event_ACQUIRED, namesakes[3]), commitOf(8, messages.Event_ACQUIRED, namesakes[4]))
+		h.mustTake(t, pageOf(0, 0, namesakes[:3]...), commitOf(7, messages.Event_ACQUIRED, namesakes[3]),
+			commitOf(8, messages.Event_ACQUIRED, namesakes[4]))
 		var held []string
 		for _, g := range h.grants() {
 			tenant, name := messages.Unqualify(g.GetResource())

@@ -45,7 +45,8 @@ func (r *Reader) singly(ctx context.Context, from uint64, keys string, take func
 	}
 }
 
-// untilRefused returns a context that ends with errNoConsumer when NATS reports that this user may not create a consumer.
+// untilRefused returns a context that ends with errNoConsumer when NATS reports that this user may not create a
+// consumer.
 func (r *Reader) untilRefused(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -66,8 +67,8 @@ func (r *Reader) untilRefused(ctx context.Context) (context.Context, context.Can
 	return ctx, func() { cancel(nil) }
 }
 
-// refusedConsumer reports whether the latest report of NATS is that this user may not create a consumer of a journal. That
-// of another shard counts as well: the reports of shards that are read at the same time replace one another.
+// refusedConsumer reports whether the latest report of NATS is that this user may not create a consumer of a journal.
+// That of another shard counts as well: the reports of shards that are read at the same time replace one another.
 func (r *Reader) refusedConsumer() bool {
 	note := r.src.Conn.LastError()
 	return errors.Is(note, nats.ErrPermissionViolation) &&

@@ -63,7 +63,8 @@ func (c *Client) Release(ctx context.Context, key string, token uint64) error {
 }
 
 // ask sends a request and checks that the answer has the wanted status.
-func (c *Client) ask(ctx context.Context, op messages.Operation, key string, request proto.Message, wait time.Duration, want messages.Status) (*messages.Reply, error) {
+func (c *Client) ask(ctx context.Context, op messages.Operation, key string, request proto.Message, wait time.Duration,
+	want messages.Status) (*messages.Reply, error) {
 	data, err := messages.Encode(messages.Protobuf, request)
 	if err != nil {
 		return nil, err

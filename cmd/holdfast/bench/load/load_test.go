@@ -40,7 +40,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("rounds of the workers: %v", finished)
 		}
 		l := r.Latencies[messages.OpAcquire]
-		if l.Count() != 300 || r.Rate(messages.OpAcquire) != 300 || l.Quantile(0.5).Round(time.Millisecond) != 10*time.Millisecond {
+		if l.Count() != 300 || r.Rate(messages.OpAcquire) != 300 ||
+			l.Quantile(0.5).Round(time.Millisecond) != 10*time.Millisecond {
 			t.Errorf("%d calls, %v a second, p50 %v", l.Count(), r.Rate(messages.OpAcquire), l.Quantile(0.5))
 		}
 		if failures := r.Failures[load.Failure{Op: messages.OpRelease, Code: load.CodeOther}]; failures != 300 {

@@ -164,7 +164,8 @@ func (c *Caller) Read(ctx context.Context, timeout time.Duration, request *nats.
 // Gather sends a message to all that listen, and passes each answer and the time that it took to take, until take
 // returns true.
 func (c *Caller) Gather(
-	ctx context.Context, timeout time.Duration, subject string, take func(m *nats.Msg, took time.Duration) (enough bool),
+	ctx context.Context, timeout time.Duration, subject string,
+	take func(m *nats.Msg, took time.Duration) (enough bool),
 ) error {
 	ctx, done := c.begin(ctx, timeout, subject)
 	defer done()

@@ -25,7 +25,8 @@ type eventWriter struct {
 }
 
 // show writes events until left reaches 0, the watch ends or ctx ends, none of which is an error.
-func (s *eventWriter) show(ctx context.Context, c *holdfast.Client, pattern string, options ...holdfast.WatchOption) error {
+func (s *eventWriter) show(ctx context.Context, c *holdfast.Client, pattern string,
+	options ...holdfast.WatchOption) error {
 	for e, err := range c.Watch(ctx, pattern, options...) {
 		switch {
 		case ctx.Err() != nil:
@@ -46,7 +47,8 @@ func (s *eventWriter) show(ctx context.Context, c *holdfast.Client, pattern stri
 }
 
 // goOn writes a note about a gap at the beginning, and then the events after it.
-func (s *eventWriter) goOn(ctx context.Context, c *holdfast.Client, pattern string, gap *holdfast.CompactedError, options ...holdfast.WatchOption) error {
+func (s *eventWriter) goOn(ctx context.Context, c *holdfast.Client, pattern string, gap *holdfast.CompactedError,
+	options ...holdfast.WatchOption) error {
 	notes := s.out
 	if s.json {
 		notes = s.errs

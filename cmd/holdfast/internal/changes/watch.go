@@ -83,8 +83,11 @@ func (w *watch) show(cmd *cobra.Command, c *holdfast.Client) error {
 	err := s.show(cmd.Context(), c, w.pattern.Key, w.options()...)
 	for gap := (*holdfast.CompactedError)(nil); errors.As(err, &gap); {
 		if s.begun || !w.position.IsZero() {
-			return exit.Errorf(exit.Unexpected, "the journal of shard %d now begins at %s, and earlier changes are lost to this watch; "+
-				"continue from there with --position %s, or start again with --present", gap.Shard, stamp(gap.Begins), gap.Oldest)
+			return exit.Errorf(exit.Unexpected,
+				"the journal of shard %d now begins at %s, and earlier changes are lost to this watch; "+
+					"continue from there with --position %s, or start again with --present", gap.Shard,
+				stamp(gap.Begins),
+				gap.Oldest)
 		}
 		err = s.goOn(cmd.Context(), c, w.pattern.Key, gap, w.options()...)
 	}

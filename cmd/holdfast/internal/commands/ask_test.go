@@ -30,7 +30,8 @@ type fakeNode struct {
 // withNATS starts a server without a node.
 func withNATS(t *testing.T) *fakeNode {
 	t.Helper()
-	running, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
+	running, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true,
+		NoSigs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,8 @@ func withEarlierVersion(t *testing.T, features []string, subjects ...string) *fa
 func (f *fakeNode) answer(t *testing.T, m *nats.Msg, r *messages.Reply) {
 	t.Helper()
 	var request messages.AcquireRequest
-	if r.GetStatus() == messages.Status_GRANTED && messages.Decode(messages.EncodingOf("", m.Data), m.Data, &request) == nil {
+	if r.GetStatus() == messages.Status_GRANTED &&
+		messages.Decode(messages.EncodingOf("", m.Data), m.Data, &request) == nil {
 		r = proto.CloneOf(r)
 		r.Lease.Owner = request.GetOwner()
 	}
@@ -206,7 +208,8 @@ func TestAskingAgain(t *testing.T) {
 				t.Errorf("the first request was %v, the second %v", &first, &second)
 			}
 			f = withNode(t, func(int) *messages.Reply { return over })
-			f.run(t.Context(), "acquire", "orders.42", "--request-id", "mine").want(t, 4, "token 6, and that lease has ended; use another --request-id")
+			f.run(t.Context(), "acquire", "orders.42", "--request-id", "mine").want(t, 4,
+				"token 6, and that lease has ended; use another --request-id")
 		}
 	})
 	t.Run("OnlyWhatIsLeftOfTheWait", func(t *testing.T) {
@@ -272,20 +275,24 @@ func TestWhatIsKnownWithoutAnAnswer(t *testing.T) {
 	t.Run("NoServer", func(t *testing.T) {
 		t.Parallel()
 		f := &fakeNode{url: "nats://127.0.0.1:1"}
-		f.run(t.Context(), "acquire", "orders.42", "--timeout", "100ms").want(t, 5, "no NATS server answers at nats://127.0.0.1:1")
+		f.run(t.Context(), "acquire", "orders.42", "--timeout", "100ms").want(t, 5,
+			"no NATS server answers at nats://127.0.0.1:1")
 	})
 	t.Run("NoNode", func(t *testing.T) {
 		t.Parallel()
 		f := withNATS(t)
-		f.run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 5, "no Holdfast node answers at "+f.url)
+		f.run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 5,
+			"no Holdfast node answers at "+f.url)
 	})
 	t.Run("Silence", func(t *testing.T) {
 		t.Parallel()
-		withNode(t, silent).run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 6, "acquire may have had an effect")
+		withNode(t, silent).run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 6,
+			"acquire may have had an effect")
 	})
 	t.Run("SilenceToGet", func(t *testing.T) {
 		t.Parallel()
-		withNode(t, silent).run(t.Context(), "get", "orders.42", "--timeout", "300ms").want(t, 5, "the request had no effect")
+		withNode(t, silent).run(t.Context(), "get", "orders.42", "--timeout", "300ms").want(t, 5,
+			"the request had no effect")
 	})
 	t.Run("SilenceAndThenARefusal", func(t *testing.T) {
 		t.Parallel()
@@ -350,7 +357,8 @@ func TestAnswersAreNotTrusted(t *testing.T) {
 				t.Parallel()
 				f := withNode(t, func(int) *messages.Reply { return reply })
 				r := f.run(t.Context(), args...)
-				if out := r.stdout + r.stderr; strings.ContainsAny(out, "\x1b\u202e\u009b") || strings.Count(out, "\n") != 1 {
+				if out := r.stdout + r.stderr; strings.ContainsAny(out, "\x1b\u202e\u009b") ||
+					strings.Count(out, "\n") != 1 {
 					t.Errorf("printed %q", out)
 				}
 				if r.code == 0 {
@@ -381,7 +389,9 @@ func TestInterruptedWait(t *testing.T) {
 	}
 	t.Run("LeavesTheQueue", func(t *testing.T) {
 		t.Parallel()
-		f, r := run(t, func(*fakeNode, int) *messages.Reply { return &messages.Reply{Status: messages.Status_CANCELLED} })
+		f, r := run(t, func(*fakeNode, int) *messages.Reply {
+			return &messages.Reply{Status: messages.Status_CANCELLED}
+		})
 		r.want(t, 3, "cancelled: no longer waiting for orders.42")
 		var release messages.ReleaseRequest
 		m := f.request(t, 2, &release)
@@ -410,7 +420,9 @@ func TestInterruptedWait(t *testing.T) {
 	})
 	t.Run("ItMayNotHaveArrived", func(t *testing.T) {
 		t.Parallel()
-		_, r := run(t, func(*fakeNode, int) *messages.Reply { return &messages.Reply{Status: messages.Status_NOT_OWNER} })
+		_, r := run(t, func(*fakeNode, int) *messages.Reply {
+			return &messages.Reply{Status: messages.Status_NOT_OWNER}
+		})
 		r.want(t, 6, "interrupted before an answer")
 	})
 }

@@ -121,11 +121,13 @@ func TestCommandsOfThePages(t *testing.T) {
 		}
 	}
 	collect(root)
-	for _, name := range []string{"cli.md", "operating.md", "access.md", "secured.md", "page.md", "tenants.md", "identity.md"} {
+	for _, name := range []string{"cli.md", "operating.md", "access.md", "secured.md", "page.md", "tenants.md",
+		"identity.md"} {
 		for line := range strings.Lines(pageOf(t, name)) {
 			for _, invocation := range words(line, "(?:^ {4}(?:\\$ )?|`)(?:bin/)?(holdfast [a-z][^`\n]*)") {
 				for _, flag := range words(invocation, `[ \[]--([a-z][a-z-]*[a-z])`) {
-					if flags[flag] || strings.Contains(invocation, " -- ") || strings.Contains(invocation, "completion") {
+					if flags[flag] || strings.Contains(invocation, " -- ") ||
+						strings.Contains(invocation, "completion") {
 						continue
 					}
 					t.Errorf("%s: no command has the flag --%s: %s", name, flag, invocation)
@@ -189,7 +191,8 @@ func TestPermissionsOfThePages(t *testing.T) {
 				if of[1] == what {
 					documented, existing := subjects(list), subjects(of[2])
 					if isPart {
-						existing = slices.DeleteFunc(existing, func(s string) bool { return !slices.Contains(documented, s) })
+						existing = slices.DeleteFunc(existing,
+							func(s string) bool { return !slices.Contains(documented, s) })
 					}
 					wantSame(t, name+": "+command+": "+what, documented, existing)
 					compared++

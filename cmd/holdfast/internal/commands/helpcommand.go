@@ -11,7 +11,8 @@ func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [TOPIC]",
 		Short: "Show help for a command or a topic",
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			return topics(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -69,7 +69,8 @@ func TestListing(t *testing.T) {
 			return []*messages.ListReply{pageOf("b", "c", "b"), pageOf("a"), pageOf("", "a")}[n-1]
 		})
 		f.run(t.Context(), "ls", "orders.*").want(t, 0,
-			"RESOURCE  OWNER  TOKEN  LEFT  WAITING\na         me         1    1s        0\nb         me         1    1s        0\nc         me         1    1s        0\n")
+			"RESOURCE  OWNER  TOKEN  LEFT  WAITING\na         me         1    1s        0\nb         me         1    "+
+				"1s        0\nc         me         1    1s        0\n")
 	})
 	t.Run("NoFurtherThanTheLimit", func(t *testing.T) {
 		t.Parallel()
@@ -111,7 +112,8 @@ func TestListing(t *testing.T) {
 		if r.want(t, 5, "holdfast: overloaded: too many? listings\n"); r.stdout != "" {
 			t.Errorf("half a table: %s", r.stdout)
 		}
-		f.run(t.Context(), "ls", "--json").want(t, 5, "\n"+`{"status":"OVERLOADED","error":"too many\u001b listings"}`+"\n")
+		f.run(t.Context(), "ls", "--json").want(t, 5,
+			"\n"+`{"status":"OVERLOADED","error":"too many\u001b listings"}`+"\n")
 	})
 	t.Run("Silence", func(t *testing.T) {
 		t.Parallel()
@@ -126,7 +128,8 @@ func TestListing(t *testing.T) {
 		})
 		for _, args := range [][]string{{"ls"}, {"ls", "--json"}} {
 			r := f.run(t.Context(), args...)
-			if out := r.stdout + r.stderr; r.code != 0 || strings.ContainsAny(out, "\x1b\u202e\u009b") || strings.Count(out, "\n") > 2 {
+			if out := r.stdout + r.stderr; r.code != 0 || strings.ContainsAny(out, "\x1b\u202e\u009b") ||
+				strings.Count(out, "\n") > 2 {
 				t.Errorf("printed %q", out)
 			}
 		}

@@ -30,8 +30,8 @@ func (p *Program) serve() serve.Program {
 	return serve.Program{Version: programVersion(), Trace: p.Trace}
 }
 
-// Main is Run for the process itself, which leave ends with an exit code, as os.Exit does. SIGINT and SIGTERM interrupt the
-// command, and the second of them does not wait for it.
+// Main is Run for the process itself, which leave ends with an exit code, as os.Exit does. SIGINT and SIGTERM interrupt
+// the command, and the second of them does not wait for it.
 func (p *Program) Main(args []string, leave func(code int)) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -65,7 +65,8 @@ func TestDamagedBackupChangesNothing(t *testing.T) {
 			return
 		}
 		code, said, data := restoreBytes(t, dir, file)
-		if _, err := os.Stat(data); code != 2 || !os.IsNotExist(err) || !strings.HasSuffix(said, "nothing was changed\n") {
+		if _, err := os.Stat(data); code != 2 || !os.IsNotExist(err) ||
+			!strings.HasSuffix(said, "nothing was changed\n") {
 			r.Fatalf("exit code %d, it said %q, the directory: %v", code, said, err)
 		}
 	})

@@ -46,8 +46,11 @@ holder whose lease has ended.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return settings.CheckVariables(cmd, os.Environ()) },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command,
+			_ []string) error {
+			return settings.CheckVariables(cmd, os.Environ())
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetUsageFunc(cli.PrintUsage)

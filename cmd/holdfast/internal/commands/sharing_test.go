@@ -36,7 +36,8 @@ func TestDeploymentWithoutSharing(t *testing.T) {
 	t.Parallel()
 	f := withEarlierVersion(t, []string{messages.FeatureBatch}, "holdfast.>")
 	for _, args := range [][]string{
-		{"acquire", "a", "--shared"}, {"acquire", "a", "--limit", "2"}, {"get", "a", "--waiters"}, {"ls"}, {"deadlocks"},
+		{"acquire", "a", "--shared"}, {"acquire", "a", "--limit", "2"}, {"get", "a", "--waiters"}, {"ls"},
+		{"deadlocks"},
 	} {
 		r := f.run(t.Context(), args...)
 		r.want(t, 2, `payload: an unknown field`)
@@ -65,7 +66,8 @@ func TestDoctorOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	f := withEarlierVersion(t, []string{messages.FeatureBatch, messages.FeatureSharing}, "holdfast.>")
 	r := f.run(t.Context(), "doctor", "--timeout", "20s")
-	r.want(t, 3, "the nodes are older than this command: they lack delay, sessions, values, secrets, order, keep_secret")
+	r.want(t, 3,
+		"the nodes are older than this command: they lack delay, sessions, values, secrets, order, keep_secret")
 	r.want(t, 3, "upgrade the nodes, or use the command of their version, v1.0.0")
 	if strings.Contains(r.stdout, "needs another answer") {
 		t.Error(r.stdout)
@@ -82,13 +84,16 @@ func deadlocked(t *testing.T, waiters ...*messages.Waiter) *fakeNode {
 		switch m.Subject {
 		case "holdfast.list":
 			f.list(t, m, &messages.ListReply{Leases: []*messages.Lease{x, y}, Queues: []*messages.Queue{
-				{Resource: "x", Waiters: []*messages.Waiter{waits("b")}}, {Resource: "y", Waiters: []*messages.Waiter{waits("a")}},
+				{Resource: "x", Waiters: []*messages.Waiter{waits("b")}},
+				{Resource: "y", Waiters: []*messages.Waiter{waits("a")}},
 			}})
 		case "holdfast.get.x":
-			f.answer(t, m, &messages.Reply{Status: messages.Status_HELD, Lease: x, Holders: []*messages.Lease{x}, Waiters: waiters})
+			f.answer(t, m, &messages.Reply{Status: messages.Status_HELD, Lease: x, Holders: []*messages.Lease{x},
+				Waiters: waiters})
 		case "holdfast.get.y":
 			f.answer(t, m, &messages.Reply{
-				Status: messages.Status_HELD, Lease: y, Holders: []*messages.Lease{y}, Waiters: []*messages.Waiter{waits("a")},
+				Status: messages.Status_HELD, Lease: y, Holders: []*messages.Lease{y},
+				Waiters: []*messages.Waiter{waits("a")},
 			})
 		}
 	})
@@ -113,5 +118,6 @@ func TestDeadlockIsConfirmed(t *testing.T) {
 		`  "b" waits for x, which "a" holds: token 1; exclusive, for 1h, 1s left`+"\n"+
 		"  to end it, break one of these leases, as in: holdfast break y --token 2\n")
 	deadlocked(t).run(t.Context(), "deadlocks").want(t, 0, "no deadlocks\n")
-	deadlocked(t, waits("c")).run(t.Context(), "deadlocks", ">").want(t, 0, "no deadlocks among the locks that match >\n")
+	deadlocked(t, waits("c")).run(t.Context(), "deadlocks", ">").want(t, 0,
+		"no deadlocks among the locks that match >\n")
 }

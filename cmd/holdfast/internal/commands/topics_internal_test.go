@@ -17,9 +17,12 @@ func TestFlagsOfTopics(t *testing.T) {
 		}
 		return out.String()
 	}
-	for topic, command := range map[string]string{"connection": "acquire", "serve-tls": "serve", "serve-limits": "serve"} {
-		flag := map[string]string{"connection": "--creds FILE", "serve-tls": "--tls-cert FILE", "serve-limits": "--max-held NUMBER"}[topic]
-		if text := help(command, "--help"); strings.Contains(text, flag) || !strings.Contains(text, "see holdfast help "+topic+"\n") {
+	for topic, command := range map[string]string{"connection": "acquire", "serve-tls": "serve",
+		"serve-limits": "serve"} {
+		flag := map[string]string{"connection": "--creds FILE", "serve-tls": "--tls-cert FILE",
+			"serve-limits": "--max-held NUMBER"}[topic]
+		if text := help(command, "--help"); strings.Contains(text, flag) ||
+			!strings.Contains(text, "see holdfast help "+topic+"\n") {
 			t.Errorf("the help of %s has %s, or does not name %s:\n%s", command, flag, topic, text)
 		}
 		if text := help("help", topic); !strings.Contains(text, flag) {

@@ -56,7 +56,8 @@ func isWhole(t *testing.T, c *holdfast.Client) bool {
 func TestHistoryOfACompactedJournal(t *testing.T) {
 	t.Parallel()
 	f := compacted(t)
-	form := regexp.MustCompile(`^history begins at \d{4}-\S+\n(\S+ (acquired|released) orders\.42 by "me", token \d+, .*\n)+$`)
+	form := regexp.MustCompile(
+		`^history begins at \d{4}-\S+\n(\S+ (acquired|released) orders\.42 by "me", token \d+, .*\n)+$`)
 	for _, args := range [][]string{{"history", "orders.42"}, {"watch", "--since", "1h", "--count", "1"}} {
 		if r := f.run(t.Context(), args...); r.code != 0 || r.stderr != "" || !form.MatchString(r.stdout) {
 			t.Errorf("%q: %+v", args, r)

@@ -118,7 +118,8 @@ func (n *natsContext) supported(path string) error {
 		{"creds", n.Creds}, {"nkey", n.NKey}, {"cert", n.Cert}, {"key", n.Key}, {"ca", n.CA},
 	} {
 		if scheme, _, isURI := strings.Cut(file.path, "://"); isURI {
-			return exit.Usagef("--context: %q has a %s of %s://, which holdfast does not support; write it to a file and name that",
+			return exit.Usagef(
+				"--context: %q has a %s of %s://, which holdfast does not support; write it to a file and name that",
 				path, file.name, scheme)
 		}
 	}

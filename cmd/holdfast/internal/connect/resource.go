@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// LoadResource is [Flags.Load] for a command about one resource, which is written as in text. It returns the name and the
-// key of the resource.
+// LoadResource is [Flags.Load] for a command about one resource, which is written as in text. It returns the name and
+// the key of the resource.
 func (c *Flags) LoadResource(flags *pflag.FlagSet, text string) (resource, key string, err error) {
 	resource = messages.NormalizeResource(text)
 	if key, err = messages.EncodeKey(resource); err != nil {

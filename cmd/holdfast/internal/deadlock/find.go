@@ -56,7 +56,9 @@ func find(listed []Contended, look Look) ([]Cycle, error) {
 func (c *Contended) at(r *messages.Reply, since time.Duration) Contended {
 	then := Contended{Tenant: c.Tenant, Resource: c.Resource}
 	for _, l := range r.GetHolders() {
-		if slices.ContainsFunc(c.Leases, func(before *messages.Lease) bool { return before.GetToken() == l.GetToken() }) {
+		if slices.ContainsFunc(c.Leases, func(before *messages.Lease) bool {
+			return before.GetToken() == l.GetToken()
+		}) {
 			then.Leases = append(then.Leases, l)
 		}
 	}

@@ -13,7 +13,8 @@ func TestSecondLook(t *testing.T) {
 		Holders: []*messages.Lease{{Owner: "a", Token: 3}, {Owner: "b", Token: 2}},
 		Waiters: []*messages.Waiter{{Owner: "c", WaitingMs: 250}, {Owner: "d", WaitingMs: 249}},
 	}, 250_900_000)
-	if len(then.Leases) != 1 || then.Leases[0].GetOwner() != "b" || len(then.Waiters) != 1 || then.Waiters[0].GetOwner() != "c" {
+	if len(then.Leases) != 1 || then.Leases[0].GetOwner() != "b" || len(then.Waiters) != 1 ||
+		then.Waiters[0].GetOwner() != "c" {
 		t.Errorf("confirmed %v", then)
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 // hostile are texts of others that would play with a terminal if they were printed as they are.
 var hostile = []string{
-	"\x1b[31mred", "a\rb", "a\nb", "\u009b2J", "\u202eevil", "\x00", "\xff\xfe", "\u2028", "a\x7fb", "\U000e0001", "tab\t",
+	"\x1b[31mred", "a\rb", "a\nb", "\u009b2J", "\u202eevil", "\x00", "\xff\xfe", "\u2028", "a\x7fb", "\U000e0001",
+	"tab\t",
 }
 
 func TestNothingHostileIsShown(t *testing.T) {

@@ -100,7 +100,8 @@ func (a *answer) sentence() string {
 		return fmt.Sprintf("not owner: %s is held by %s", resource, a.holder())
 	case messages.Status_STALE_TOKEN:
 		if a.op == messages.OpConfirm {
-			return fmt.Sprintf("stale token: no lost lease of %s has this token; see: holdfast get %s%s", resource, resource,
+			return fmt.Sprintf("stale token: no lost lease of %s has this token; see: holdfast get %s%s", resource,
+				resource,
 				cli.TenantFlag(a.tenant))
 		}
 		return fmt.Sprintf("stale token: %s is held by %s", resource, a.holder())

@@ -123,12 +123,14 @@ func (a *asker) decide(ctx context.Context, q question, owner string) (*messages
 // nothing to ask, it returns the answer.
 func (a *asker) find(ctx context.Context, q question, owner string) (*messages.Reply, error) {
 	r, err := a.reply(ctx, question{
-		op: messages.OpGet, key: q.key, spent: q.spent, message: func(time.Duration) proto.Message { return &messages.GetRequest{} },
+		op: messages.OpGet, key: q.key, spent: q.spent,
+		message: func(time.Duration) proto.Message { return &messages.GetRequest{} },
 	})
 	if err != nil || isRefusal(r.GetStatus()) {
 		return r, err
 	}
-	own := slices.DeleteFunc(slices.Clone(r.GetHolders()), func(l *messages.Lease) bool { return l.GetOwner() != owner })
+	own := slices.DeleteFunc(slices.Clone(r.GetHolders()),
+		func(l *messages.Lease) bool { return l.GetOwner() != owner })
 	switch *q.token = cli.Token(r.GetLease().GetToken()); {
 	case len(own) > 1:
 		return messages.Refuse(messages.Status_INVALID, messages.Invalid("token",
@@ -232,7 +234,8 @@ func (a *asker) withdraw(ctx context.Context, q question) bool {
 }
 
 // release returns the status of the answer, unspecified without one.
-func (a *asker) release(ctx context.Context, q question, r *messages.ReleaseRequest, deadline time.Time) messages.Status {
+func (a *asker) release(ctx context.Context, q question, r *messages.ReleaseRequest,
+	deadline time.Time) messages.Status {
 	answer, failure := a.exchange(ctx, question{
 		op: messages.OpRelease, key: q.key, message: func(time.Duration) proto.Message { return r },
 	}, deadline)
@@ -245,7 +248,8 @@ func (a *asker) release(ctx context.Context, q question, r *messages.ReleaseRequ
 
 // explain turns the failure of an exchange into the refusal of its last attempt, or into an error with an exit
 // code.
-func (a *asker) explain(q question, failure *request.Error, interrupted bool, took time.Duration) (*messages.Reply, error) {
+func (a *asker) explain(q question, failure *request.Error, interrupted bool, took time.Duration) (*messages.Reply,
+	error) {
 	var refusal *request.Refusal
 	switch {
 	case !failure.Definite || interrupted:
@@ -285,8 +289,9 @@ func (a *asker) noNode(q question) error {
 		subject = a.connection.Subjects().Operation(q.op, q.key)
 	}
 	if to, err := prefix.Parse(subject); err == nil && to.Tenant != "" {
-		return exit.Errorf(exit.Unavailable, "no Holdfast node%s serves tenant %s at %s, though NATS does: %s has no subscriber; "+
-			"add the account to the file of holdfast serve --tenants, or check --tenant and --prefix",
+		return exit.Errorf(exit.Unavailable,
+			"no Holdfast node%s serves tenant %s at %s, though NATS does: %s has no subscriber; "+
+				"add the account to the file of holdfast serve --tenants, or check --tenant and --prefix",
 			with, display.Name(to.Tenant), a.connection.Where(), subject)
 	}
 	return exit.Errorf(exit.Unavailable, "no Holdfast node%s answers at %s, though NATS does: %s has no subscriber; "+

@@ -84,7 +84,8 @@ func (l *listing) contended() []deadlock.Contended {
 	}
 	var all []deadlock.Contended
 	for _, r := range slices.SortedFunc(maps.Keys(l.queues), cli.Resource.Compare) {
-		all = append(all, deadlock.Contended{Tenant: r.Tenant, Resource: r.Name, Leases: leases[r], Waiters: l.queues[r]})
+		all = append(all, deadlock.Contended{Tenant: r.Tenant, Resource: r.Name, Leases: leases[r],
+			Waiters: l.queues[r]})
 	}
 	return all
 }
@@ -148,7 +149,8 @@ func textOf(c deadlock.Cycle) string {
 		}
 		fmt.Fprintf(&b, "  %s waits for %s, which %s: %s; %s, for %s, %s left\n", display.Quote(l.Waiter.GetOwner()),
 			display.Name(l.Resource), holder,
-			share(l.Lease), cli.KindOfWaiter(l.Waiter), display.Duration(cli.Millis(l.Waiter.GetWaitingMs())), display.Duration(cli.Millis(l.Waiter.GetLeftMs())))
+			share(l.Lease), cli.KindOfWaiter(l.Waiter), display.Duration(cli.Millis(l.Waiter.GetWaitingMs())),
+			display.Duration(cli.Millis(l.Waiter.GetLeftMs())))
 	}
 	fmt.Fprintf(&b, "  to end it, break one of these leases, as in: holdfast break %s --token %d%s\n",
 		display.Name(c[0].Resource), c[0].Lease.GetToken(), cli.TenantFlag(tenant))

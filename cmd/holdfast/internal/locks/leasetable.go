@@ -28,7 +28,9 @@ type row struct {
 // behind them.
 func (l *listing) rows(waiters bool) []row {
 	leases := slices.Clone(l.leases)
-	slices.SortStableFunc(leases, func(a, b *messages.Lease) int { return cli.ResourceOf(a).Compare(cli.ResourceOf(b)) })
+	slices.SortStableFunc(leases, func(a, b *messages.Lease) int {
+		return cli.ResourceOf(a).Compare(cli.ResourceOf(b))
+	})
 	var rows []row
 	for i, lease := range leases {
 		rows = append(rows, row{lease: lease})
@@ -68,11 +70,14 @@ func (l *listing) table(waiters bool) display.Table {
 		{"KIND", false, shared || queues, cli.KindOf, cli.KindOfWaiter},
 		{"SLOTS", false, shared, func(l *messages.Lease) string { return cli.Slots(l.GetSlots()) }, nil},
 		{"TOKEN", true, true, func(l *messages.Lease) string { return strconv.FormatUint(l.GetToken(), 10) }, nil},
-		{"WAITED", true, queues, nil, func(w *messages.Waiter) string { return display.Duration(cli.Millis(w.GetWaitingMs())) }},
+		{"WAITED", true, queues, nil, func(w *messages.Waiter) string {
+			return display.Duration(cli.Millis(w.GetWaitingMs()))
+		}},
 		{"LEFT", true, true,
 			func(lease *messages.Lease) string { return leftOf(lease, l.lost) },
 			func(w *messages.Waiter) string { return display.Duration(cli.Millis(w.GetLeftMs())) }},
-		{"WAITING", true, true, func(lease *messages.Lease) string { return count(l.queues[cli.ResourceOf(lease)]) }, nil},
+		{"WAITING", true, true, func(lease *messages.Lease) string { return count(l.queues[cli.ResourceOf(lease)]) },
+			nil},
 	}
 	var t display.Table
 	for _, c := range columns {

@@ -59,7 +59,8 @@ one or more levels; quote it for the shell.`,
 	cli.AddFlags(cmd, "Listing", func(f *pflag.FlagSet) {
 		f.Var(&l.limit, "limit", "maximum number of leases; the node selects which")
 		f.BoolVar(&l.waiters, "waiters", false, "show the waiting requests below each resource, at most the first 100")
-		f.BoolVar(&l.heldBack, "held-back", false, "list the lost leases whose resources are held back, instead of those that are held")
+		f.BoolVar(&l.heldBack, "held-back", false,
+			"list the lost leases whose resources are held back, instead of those that are held")
 	})
 	cli.AddJSON(cmd, &l.json, "print each lease, and each queue, as one line of JSON, in the order of the node")
 	l.connection.AddTo(cmd)
@@ -88,11 +89,13 @@ const opList messages.Operation = "list"
 
 // pages returns the pages of the listing, with the queues of their resources. With --json a refusal is written to w.
 func (l *list) pages(ctx context.Context, w io.Writer, queues bool) iter.Seq2[*messages.ListReply, error] {
-	of := &messages.ListRequest{Pattern: l.pattern.Key, Waiters: queues, HeldBack: l.heldBack, Tenant: l.connection.Tenant}
+	of := &messages.ListRequest{Pattern: l.pattern.Key, Waiters: queues, HeldBack: l.heldBack,
+		Tenant: l.connection.Tenant}
 	return ask.Pages(of, l.limit.Value, func(r *messages.ListRequest) (*messages.ListReply, error) {
 		page := &messages.ListReply{}
 		refusal, err := l.asker.page(ctx, question{
-			op: opList, subject: messages.Prefix(l.connection.Prefix).List(), message: func(time.Duration) proto.Message { return r },
+			op: opList, subject: messages.Prefix(l.connection.Prefix).List(),
+			message: func(time.Duration) proto.Message { return r },
 		}, page)
 		if err != nil || refusal == nil {
 			return page, err

@@ -17,7 +17,8 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		{Resource: strings.Repeat("a", 90) + "42", Owner: strings.Repeat("o", 90) + "é", Token: 900_000_000_000_000},
 		{Resource: "cafe\u0301", Owner: "\x1b[31mred", RemainingMs: 86_400_000},
 	}
-	all := &listing{leases: leases, queues: map[cli.Resource][]*messages.Waiter{cli.ResourceOf(leases[2]): make([]*messages.Waiter, 100)}}
+	all := &listing{leases: leases, queues: map[cli.Resource][]*messages.Waiter{
+		cli.ResourceOf(leases[2]): make([]*messages.Waiter, 100)}}
 	for columns := 50; columns < 300; columns++ {
 		text := all.table(false).Text(columns)
 		var widths []int

@@ -11,7 +11,8 @@ func ExitCode(op messages.Operation, s messages.Status) int {
 		return exit.Lost
 	}
 	switch s {
-	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_RELEASED, messages.Status_FREE, messages.Status_UPDATED:
+	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_RELEASED, messages.Status_FREE,
+		messages.Status_UPDATED:
 		return exit.Done
 	case messages.Status_HELD, messages.Status_HELD_BACK:
 		if op == messages.OpGet {

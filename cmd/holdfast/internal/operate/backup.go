@@ -124,7 +124,8 @@ func storageError(ctx context.Context, c *connect.Flags, err error) error {
 		return exit.Errorf(exit.Unexpected, "interrupted")
 	case errors.Is(err, jetstream.ErrConfig):
 		return &exit.Error{Code: exit.Usage, Err: err}
-	case errors.Is(err, jetstream.ErrForbidden), errors.Is(err, jetstream.ErrNoJetStream), errors.Is(err, jetstream.ErrNoDeployment):
+	case errors.Is(err, jetstream.ErrForbidden), errors.Is(err, jetstream.ErrNoJetStream),
+		errors.Is(err, jetstream.ErrNoDeployment):
 		return exit.Errorf(exit.Unavailable, "%s: %w", c.Where(), err)
 	}
 	return err

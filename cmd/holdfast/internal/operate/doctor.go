@@ -92,7 +92,8 @@ func (d *doctorCommand) examine(cmd *cobra.Command, report func(doctor.Result)) 
 	}
 	defer nc.Close()
 	doctor.Run(cmd.Context(), doctor.Config{
-		Conn: nc, Prefix: messages.Prefix(d.connection.Prefix), Timeout: d.connection.Timeout.Duration, Slow: d.slow.Duration,
+		Conn: nc, Prefix: messages.Prefix(d.connection.Prefix), Timeout: d.connection.Timeout.Duration,
+		Slow: d.slow.Duration,
 	}, report)
 	if cmd.Context().Err() != nil {
 		return exit.Errorf(exit.Unexpected, "interrupted")
@@ -140,7 +141,8 @@ const (
 func resultText(r *doctor.Result, columns int) string {
 	var b strings.Builder
 	line := func(first, second, text string) {
-		b.WriteString(display.Hanging(fmt.Sprintf("%-*s%-*s", stateColumns, first, checkColumns, second), text, columns))
+		b.WriteString(display.Hanging(fmt.Sprintf("%-*s%-*s", stateColumns, first, checkColumns, second), text,
+			columns))
 	}
 	for _, f := range r.Findings {
 		line(string(f.State), r.Check, f.What)

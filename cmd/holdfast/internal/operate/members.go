@@ -108,7 +108,8 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 		return cli.BadValue(s.Given["prefix"], m.prefix, err)
 	}
 	if len(m.routes) == 0 {
-		return exit.Usagef("--routes is required: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222",
+		return exit.Usagef(
+			"--routes is required: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222",
 			cmd.CommandPath())
 	}
 	files := []string{"tls-cert", "tls-key", "tls-ca"}
@@ -141,8 +142,11 @@ func clusterError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, natsconn.ErrConnect):
-		return exit.Errorf(exit.Unavailable, "%s; are they members of a cluster with this --prefix, started with --cluster-listen? "+
-			"Members with TLS need --tls-cert, --tls-key and --tls-ca of one. For an external NATS use: nats server report jetstream", text)
+		return exit.Errorf(exit.Unavailable,
+			"%s; are they members of a cluster with this --prefix, started with --cluster-listen? "+
+				"Members with TLS need --tls-cert, --tls-key and --tls-ca of one. For an external NATS use: nats "+
+				"server "+
+				"report jetstream", text)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return exit.Usagef("the cluster has JetStream in accounts only: %s", otherAccount)
 	case errors.Is(err, members.ErrNoLeader):
@@ -242,7 +246,8 @@ func (m *membersCommand) checkAccount(ctx context.Context, s *members.Session) e
 		return clusterError(err)
 	}
 	if !report.Has("KV_" + messages.Prefix(m.prefix).Bucket(0)) {
-		return exit.Usagef("the cluster has no locks with the prefix %q outside of accounts: %s", m.prefix, otherAccount)
+		return exit.Usagef("the cluster has no locks with the prefix %q outside of accounts: %s", m.prefix,
+			otherAccount)
 	}
 	return nil
 }
@@ -260,7 +265,9 @@ func awaitCopies(ctx context.Context, out io.Writer, s *members.Session) error {
 		_, err = fmt.Fprintln(out, "every stream has all its copies")
 		return err
 	case ctx.Err() != nil:
-		return exit.Errorf(exit.Unexpected, "copies of its streams are not complete yet; they continue without this command, and holdfast members shows the progress")
+		return exit.Errorf(exit.Unexpected,
+			"copies of its streams are not complete yet; "+
+				"they continue without this command, and holdfast members shows the progress")
 	}
 	return clusterError(err)
 }

@@ -115,7 +115,9 @@ func (r *restoreCommand) load(cmd *cobra.Command) error {
 	if r.data != "" { // variables may be set for other commands
 		for _, flag := range []string{"server", "context", "creds", "nkey", "user", "tls-ca", "tls-cert"} {
 			if cmd.Flags().Changed(flag) {
-				return exit.Usagef("--data and --%s exclude each other: one is for the directory of a node, the other for an existing NATS", flag)
+				return exit.Usagef(
+					"--data and --%s exclude each other: one is for the directory of a node, the other for an "+
+						"existing NATS", flag)
 			}
 		}
 	}
@@ -127,8 +129,9 @@ func (r *restoreCommand) load(cmd *cobra.Command) error {
 	case s.Has("name") && !cli.IsServerName(r.name, peer.MaxNodeNameBytes):
 		return exit.Usagef("--name: printable characters without spaces, got %s", display.Quote(r.name))
 	case r.data != "" && r.replicas.Value > 1:
-		return exit.Usagef("--replicas %d needs as many servers, and --data is one: start the first member, add the others, "+
-			"and let serve --replicas raise them", r.replicas.Value)
+		return exit.Usagef(
+			"--replicas %d needs as many servers, and --data is one: start the first member, add the others, "+
+				"and let serve --replicas raise them", r.replicas.Value)
 	}
 	return r.connection.Check(s)
 }
@@ -214,7 +217,9 @@ func (r *restoreCommand) checkNoNode(ctx context.Context, nc *nats.Conn) error {
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil
 	case err == nil:
-		return exit.Errorf(exit.Unexpected, "a node of %q runs at %s; stop all of them before a restore; nothing was changed", r.connection.Prefix, r.connection.Where())
+		return exit.Errorf(exit.Unexpected,
+			"a node of %q runs at %s; stop all of them before a restore; nothing was changed", r.connection.Prefix,
+			r.connection.Where())
 	}
 	return exit.Errorf(exit.Unavailable, "cannot tell whether a node of %q runs at %s: %w; nothing was changed",
 		r.connection.Prefix, r.connection.Where(), err)
@@ -226,7 +231,8 @@ func (r *restoreCommand) fill(cmd *cobra.Command, nc *nats.Conn) error {
 	defer bar.Clear()
 	ctx := cmd.Context()
 	d, err := jetstream.BeginRestore(ctx, nc, jetstream.DeploymentConfig{
-		Prefix: messages.Prefix(r.connection.Prefix), Shards: uint32(r.shards.Value), Replicas: r.replicas.Value, Log: r.log,
+		Prefix: messages.Prefix(r.connection.Prefix), Shards: uint32(r.shards.Value), Replicas: r.replicas.Value,
+		Log: r.log,
 	}, r.restore.After())
 	if errors.Is(err, jetstream.ErrNotEmpty) {
 		return fmt.Errorf("%w; nothing was changed", err)
@@ -255,7 +261,9 @@ func (r *restoreCommand) fill(cmd *cobra.Command, nc *nats.Conn) error {
 func (r *restoreCommand) announce(cmd *cobra.Command) error {
 	raised := "No token was raised (--ahead 0), so nothing may have been granted since."
 	if r.ahead.Value > 0 {
-		raised = fmt.Sprintf("New tokens begin %d above the highest one in the backup (--ahead). None is issued twice unless more was granted since.", r.ahead.Value)
+		raised = fmt.Sprintf(
+			"New tokens begin %d above the highest one in the backup (--ahead). None is issued twice unless more was "+
+				"granted since.", r.ahead.Value)
 	}
 	serve := "holdfast serve --server " + r.connection.Where()
 	if r.data != "" {
@@ -270,6 +278,7 @@ func (r *restoreCommand) announce(cmd *cobra.Command) error {
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), `restored the backup of %s: %s, now in %s
 %s
 Leases run their whole TTL from the start of the first node: %s
-`, time.UnixMilli(r.restore.Contents.Header.GetAtMs()).UTC().Format(time.RFC3339), describe(r.restore.Contents), display.Count(r.shards.Value, "shard"), raised, serve)
+`, time.UnixMilli(r.restore.Contents.Header.GetAtMs()).UTC().Format(time.RFC3339), describe(r.restore.Contents),
+		display.Count(r.shards.Value, "shard"), raised, serve)
 	return err
 }

@@ -17,8 +17,10 @@ import (
 func FuzzFile(f *testing.F) {
 	target := blindtest.New(f)
 	for _, seed := range []string{
-		"name: n1\nshards: 3\n", "routes: [a, b]\n", "shards: -1", "unknown: 1", "config: other.yaml", "name: {a: b}", "a: &a [*a]", "- x",
-		"a: &a [x,x]\nroutes: [*a,*a]\n", "name: null", "NAME: n2", "\x00", "{", "name = \"n1\"\nshards = 3\n", "[name]\na = 1\n", "name = 1979-05-27",
+		"name: n1\nshards: 3\n", "routes: [a, b]\n", "shards: -1", "unknown: 1", "config: other.yaml", "name: {a: b}",
+		"a: &a [*a]", "- x",
+		"a: &a [x,x]\nroutes: [*a,*a]\n", "name: null", "NAME: n2", "\x00", "{", "name = \"n1\"\nshards = 3\n",
+		"[name]\na = 1\n", "name = 1979-05-27",
 	} {
 		target.Add(false, []byte(seed))
 		target.Add(true, []byte(seed))
@@ -49,7 +51,8 @@ func FuzzFile(f *testing.F) {
 		if *config != path {
 			t.Errorf("the file names itself %q", *config)
 		}
-		if *name != "default" && !given.Has("name") || *shards != 0 && !given.Has("shards") || *routes != nil && !given.Has("routes") {
+		if *name != "default" && !given.Has("name") || *shards != 0 && !given.Has("shards") ||
+			*routes != nil && !given.Has("routes") {
 			t.Errorf("%q, %d and %q come from %v", *name, *shards, *routes, given.Given)
 		}
 	})

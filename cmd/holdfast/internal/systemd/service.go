@@ -19,7 +19,9 @@ func Serve(ctx context.Context, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	timeout, err := daemon.SdWatchdogEnabled(false) // 0: no reports of life are asked for
 	if err != nil {
-		log.Error("the watchdog of systemd gets no reports: WATCHDOG_USEC has to be a number of microseconds, and WATCHDOG_PID a process", "error", err)
+		log.Error(
+			"the watchdog of systemd gets no reports: WATCHDOG_USEC has to be a number of microseconds, and "+
+				"WATCHDOG_PID a process", "error", err)
 	}
 	report(log, daemon.SdNotifyReady)
 	var running sync.WaitGroup
@@ -49,6 +51,7 @@ func run(ctx context.Context, log *slog.Logger, every time.Duration) {
 
 func report(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		log.Error("systemd gets no report of the state of this service; see NOTIFY_SOCKET", "state", state, "error", err)
+		log.Error("systemd gets no report of the state of this service; see NOTIFY_SOCKET", "state", state, "error",
+			err)
 	}
 }

@@ -16,7 +16,8 @@ import (
 // listen returns the reports that come to a socket in place of systemd's.
 func listen(t *testing.T) (next func() string) {
 	t.Helper()
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"),
+		Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}

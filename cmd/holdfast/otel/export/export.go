@@ -18,12 +18,12 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 )
 
-// Start gives a node a tracer whose spans are exported, and returns what exports the rest and ends that. The environment of
-// OpenTelemetry configures the exporter (OTEL_EXPORTER_OTLP_*), the sampler (OTEL_TRACES_SAMPLER), the bounds of what waits
-// to be exported (OTEL_BSP_*) and the resource (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES). By default the receiver is at
-// http://localhost:4318, each request is traced whose header says so, and the service is "holdfast", its instance the name of
-// the node. A receiver that cannot be reached is logged; spans for which there is no room are dropped, and requests never
-// wait for it.
+// Start gives a node a tracer whose spans are exported, and returns what exports the rest and ends that. The
+// environment of OpenTelemetry configures the exporter (OTEL_EXPORTER_OTLP_*), the sampler (OTEL_TRACES_SAMPLER), the
+// bounds of what waits to be exported (OTEL_BSP_*) and the resource (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES). By
+// default the receiver is at http://localhost:4318, each request is traced whose header says so, and the service is
+// "holdfast", its instance the name of the node. A receiver that cannot be reached is logged; spans for which there is
+// no room are dropped, and requests never wait for it.
 //
 // An error is that of a setting.
 func Start(ctx context.Context, cfg *server.Config) (stop func(context.Context) error, err error) {

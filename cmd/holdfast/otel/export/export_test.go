@@ -89,7 +89,8 @@ func serve(t *testing.T, log io.Writer) int {
 	ended := make(chan int, 1)
 	p := &commands.Program{Stdout: in, Stderr: log, Trace: export.Start}
 	go func() {
-		ended <- p.Run(ctx, []string{"serve", "--name", "n1", "--listen", "127.0.0.1:0", "--http", "off", "--data", t.TempDir()})
+		ended <- p.Run(ctx, []string{"serve", "--name", "n1", "--listen", "127.0.0.1:0", "--http", "off", "--data",
+			t.TempDir()})
 		_ = in.Close()
 	}()
 	lines := bufio.NewScanner(out)

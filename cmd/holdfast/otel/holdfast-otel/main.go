@@ -1,5 +1,5 @@
-// Command holdfast-otel is holdfast whose nodes export their traces by OTLP. The environment of OpenTelemetry configures
-// that, as OTEL_EXPORTER_OTLP_ENDPOINT; everything else is that of holdfast.
+// Command holdfast-otel is holdfast whose nodes export their traces by OTLP. The environment of OpenTelemetry
+// configures that, as OTEL_EXPORTER_OTLP_ENDPOINT; everything else is that of holdfast.
 package main
 
 import (

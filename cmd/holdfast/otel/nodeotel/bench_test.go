@@ -25,18 +25,20 @@ type discard struct{}
 func (discard) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
 func (discard) Shutdown(context.Context) error                             { return nil }
 
-// measure is what a round has found: pairs in a second, and processor time for a pair of client, node and NATS together.
+// measure is what a round has found: pairs in a second, and processor time for a pair of client, node and NATS
+// together.
 type measure struct{ rate, cost float64 }
 
-// BenchmarkTraces compares pairs of acquire and release of a client with traces with those of one without, in turns: with
-// the hook alone, and with a share of the calls sampled. The spans are dropped when they have been made. It reports the
-// ratios of the pairs in a second and of the processor time for each. Run it with -benchtime=10x: an iteration is a round of
-// each.
+// BenchmarkTraces compares pairs of acquire and release of a client with traces with those of one without, in turns:
+// with the hook alone, and with a share of the calls sampled. The spans are dropped when they have been made. It
+// reports the ratios of the pairs in a second and of the processor time for each. Run it with -benchtime=10x: an
+// iteration is a round of each.
 func BenchmarkTraces(b *testing.B) {
 	shares := []float64{0, .01, 1}
 	clients := []func() measure{pairsOf(b, stand.Config{})}
 	for _, share := range shares {
-		p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(discard{}), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(share))))
+		p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(discard{}),
+			sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(share))))
 		b.Cleanup(func() { _ = p.Shutdown(context.WithoutCancel(b.Context())) })
 		clients = append(clients, pairsOf(b, stand.Config{Tracer: nodeotel.New(p, messages.DefaultPrefix)},
 			holdfastotel.Trace(holdfastotel.Provider(p))))

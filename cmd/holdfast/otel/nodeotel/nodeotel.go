@@ -1,20 +1,20 @@
 // Package nodeotel makes traced requests to a node spans of OpenTelemetry.
 //
-// A request has spans if its headers name a sampled span (W3C Trace Context). They are made when its answer leaves, so a
-// request that is never answered has none, and neither has one that a limit of the node keeps out. Below the sender's span
-// there is one of kind server from the arrival of the request to its answer, and below that:
+// A request has spans if its headers name a sampled span (W3C Trace Context). They are made when its answer leaves, so
+// a request that is never answered has none, and neither has one that a limit of the node keeps out. Below the sender's
+// span there is one of kind server from the arrival of the request to its answer, and below that:
 //
 //	decide  from the arrival until the resource looked at the request
 //	wait    in the queue, until it was granted or given up, with links to the requests that it waited for; or, if it is about a
 //	        session, until the leases of that have followed it
 //	commit  until the journal had confirmed the answer, with those of others
 //
-// A request that a node forwards has a span "forward" on that node, from its arrival there, and its others below it. So has a
-// request that waited on a node which handed its shard over.
+// A request that a node forwards has a span "forward" on that node, from its arrival there, and its others below it. So
+// has a request that waited on a node which handed its shard over.
 //
-// The links of a wait name the spans of those whose leases were held when it began, then of those whose leases ended when it
-// was granted. A node remembers them in memory, for 16 384 leases of a shard, and only of requests that were traced; another
-// owner of the shard does not know them.
+// The links of a wait name the spans of those whose leases were held when it began, then of those whose leases ended
+// when it was granted. A node remembers them in memory, for 16 384 leases of a shard, and only of requests that were
+// traced; another owner of the shard does not know them.
 package nodeotel
 
 import (
@@ -118,7 +118,8 @@ func (t *Tracer) describe(s trace.Span, m *messages.Trace, op messages.Operation
 		s.SetAttributes(attribute.Int64("holdfast.shard", int64(m.Shard)))
 	}
 	if op != "" {
-		s.SetAttributes(semconv.MessagingOperationName(string(op)), semconv.MessagingDestinationTemplate(t.destinations[op]))
+		s.SetAttributes(semconv.MessagingOperationName(string(op)),
+			semconv.MessagingDestinationTemplate(t.destinations[op]))
 	}
 	switch {
 	case m.Resource == "":

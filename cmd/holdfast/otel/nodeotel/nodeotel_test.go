@@ -75,8 +75,9 @@ func TestSpansOfCalls(t *testing.T) {
 		for _, kind := range []trace.SpanKind{trace.SpanKindClient, trace.SpanKindServer} {
 			s := r.find(t, kind, name, "orders.42")
 			checkAttributes(t, s, map[attribute.Key]string{
-				"messaging.system": "nats", "messaging.operation.name": op, "messaging.destination.template": destination,
-				"holdfast.owner": "me", "holdfast.token": "1", "holdfast.outcome": outcome,
+				"messaging.system": "nats", "messaging.operation.name": op,
+				"messaging.destination.template": destination,
+				"holdfast.owner":                 "me", "holdfast.token": "1", "holdfast.outcome": outcome,
 			})
 			if s.Status.Code != codes.Unset {
 				t.Errorf("%v %s has the status %+v", kind, name, s.Status)
@@ -116,13 +117,16 @@ func TestSpansAreInTime(t *testing.T) {
 		at = p.EndTime
 	}
 	if s.StartTime.Before(before) || at.After(s.EndTime) || s.EndTime.After(after) {
-		t.Errorf("the span is from %v to %v, its parts end at %v; the call was from %v to %v", s.StartTime, s.EndTime, at, before, after)
+		t.Errorf("the span is from %v to %v, its parts end at %v; the call was from %v to %v", s.StartTime, s.EndTime,
+			at, before, after)
 	}
 }
 
-// A wait links to the spans of the requests that were waited for: the holder's when it began, and that of the last holder.
+// A wait links to the spans of the requests that were waited for: the holder's when it began, and that of the last
+// holder.
 func TestWaitLinksToTheHolders(t *testing.T) {
-	for name, opts := range map[string][]holdfast.AcquireOption{"Persistent": nil, "Ephemeral": {holdfast.Ephemeral()}} {
+	for name, opts := range map[string][]holdfast.AcquireOption{"Persistent": nil,
+		"Ephemeral": {holdfast.Ephemeral()}} {
 		t.Run(name, func(t *testing.T) {
 			_, r, c := start(t, stand.Config{})
 			holders := []*holdfast.Lock{lock(t, c, append(opts, holdfast.Owner("first"))...)}
@@ -184,8 +188,8 @@ func queued(t *testing.T, c *holdfast.Client, resource string, n int) {
 	})
 }
 
-// What the service cannot do is an error on both sides. A lock that is held is none, and neither is the client's mistake
-// on the side of the service.
+// What the service cannot do is an error on both sides. A lock that is held is none, and neither is the client's
+// mistake on the side of the service.
 func TestErrorsSetTheStatus(t *testing.T) {
 	s, r, c := start(t, stand.Config{Shards: 1, Capacity: node.Capacity{Held: 1}})
 	lock(t, c)
@@ -277,7 +281,8 @@ func TestHeaders(t *testing.T) {
 		}
 		for _, s := range spans {
 			if s.SpanContext.TraceID().String() != traceID || s.SpanContext.TraceState().String() != test.state {
-				t.Errorf("%s: %s is of the trace %v with state %q", name, s.Name, s.SpanContext.TraceID(), s.SpanContext.TraceState())
+				t.Errorf("%s: %s is of the trace %v with state %q", name, s.Name, s.SpanContext.TraceID(),
+					s.SpanContext.TraceState())
 			}
 		}
 	}
@@ -374,7 +379,8 @@ func TestRepeatedRequest(t *testing.T) {
 	span := byOwner(t, r, trace.SpanKindServer, "waiter")
 	wait := r.child(t, span, "wait")
 	if span.Parent.SpanID().String() != spanID || wait.StartTime.After(sent[1]) || wait.EndTime.Before(sent[1]) {
-		t.Errorf("the span is below %v and waits from %v to %v; the request was sent at %v", span.Parent.SpanID(), wait.StartTime, wait.EndTime, sent)
+		t.Errorf("the span is below %v and waits from %v to %v; the request was sent at %v", span.Parent.SpanID(),
+			wait.StartTime, wait.EndTime, sent)
 	}
 	if got, want := linked(wait), ids(byOwner(t, r, trace.SpanKindClient, "holder")); got != want {
 		t.Errorf("it links to %s, want %s", got, want)
@@ -414,7 +420,8 @@ func TestUnsampledCalls(t *testing.T) {
 	}
 }
 
-// Each of the calls that are made at the same time has the node's spans below its own: none shares a message with others.
+// Each of the calls that are made at the same time has the node's spans below its own: none shares a message with
+// others.
 func TestConcurrentCalls(t *testing.T) {
 	_, r, c := start(t, stand.Config{Shards: 1})
 	var calls sync.WaitGroup
@@ -457,12 +464,16 @@ func TestRequestOfASession(t *testing.T) {
 	if len(spans) != 1 || spans[0].Name != "end holdfast.end.{session}" {
 		t.Fatalf("%d spans", len(spans))
 	}
-	checkAttributes(t, spans[0], map[attribute.Key]string{"holdfast.session": messages.SessionLabel(messages.SessionHash(session)), "holdfast.outcome": "NOT_HELD", "holdfast.shard": ""})
+	checkAttributes(t, spans[0], map[attribute.Key]string{
+		"holdfast.session": messages.SessionLabel(messages.SessionHash(session)), "holdfast.outcome": "NOT_HELD",
+		"holdfast.shard": ""})
 	r.Reset()
 	ask(t, s.Connect(), "holdfast.shard.2.keep."+session, sampled, "", `{"ttl_ms":30000}`)
 	const keep = "keep holdfast.keep.{session}"
 	kept := r.find(t, trace.SpanKindServer, keep, "")
-	checkAttributes(t, kept, map[attribute.Key]string{"holdfast.session": messages.SessionLabel(messages.SessionHash(session)), "holdfast.outcome": "NOT_HELD", "holdfast.shard": "2"})
+	checkAttributes(t, kept, map[attribute.Key]string{
+		"holdfast.session": messages.SessionLabel(messages.SessionHash(session)), "holdfast.outcome": "NOT_HELD",
+		"holdfast.shard": "2"})
 	if got := r.tree(kept.SpanContext.SpanID()); got != "internal:decide internal:commit" {
 		t.Errorf("below a keep: %s", got)
 	}

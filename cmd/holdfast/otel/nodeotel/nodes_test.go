@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// startNodes starts three nodes on one NATS server, of which those have a tracer that a recorder is given for, and waits
-// until each owns shards.
+// startNodes starts three nodes on one NATS server, of which those have a tracer that a recorder is given for, and
+// waits until each owns shards.
 func startNodes(t *testing.T, recorders [3]*recorder) (nodes [3]*server.Server, url string) {
 	t.Helper()
 	for i, r := range recorders {
@@ -65,7 +65,8 @@ func startNodes(t *testing.T, recorders [3]*recorder) (nodes [3]*server.Server, 
 	return nodes, url
 }
 
-// forwarded asks until a request came to a node that does not own its shard, and returns the span of the node that does.
+// forwarded asks until a request came to a node that does not own its shard, and returns the span of the node that
+// does.
 func forwarded(t *testing.T, r *recorder, nc *nats.Conn) tracetest.SpanStub {
 	t.Helper()
 	for i := range 1000 {
@@ -86,9 +87,11 @@ func TestForwardedRequest(t *testing.T) {
 	_, url := startNodes(t, [3]*recorder{r, r, r})
 	s := forwarded(t, r, stand.Dial(t, url))
 	forward := r.find(t, trace.SpanKindClient, "forward", attributes(s)["holdfast.resource"])
-	checkAttributes(t, forward, map[attribute.Key]string{"holdfast.hops": "0", "holdfast.shard": attributes(s)["holdfast.shard"]})
+	checkAttributes(t, forward, map[attribute.Key]string{"holdfast.hops": "0",
+		"holdfast.shard": attributes(s)["holdfast.shard"]})
 	if forward.Parent.SpanID().String() != spanID || s.Parent.SpanID() != forward.SpanContext.SpanID() {
-		t.Errorf("forward is below %v, and the owner's span below %v, want %s and %v", forward.Parent.SpanID(), s.Parent.SpanID(), spanID, forward.SpanContext.SpanID())
+		t.Errorf("forward is below %v, and the owner's span below %v, want %s and %v", forward.Parent.SpanID(),
+			s.Parent.SpanID(), spanID, forward.SpanContext.SpanID())
 	}
 	if got := s.SpanContext.TraceState().String(); got != "a=1" {
 		t.Errorf("the state is %q", got)
@@ -115,8 +118,9 @@ func TestContextGoesOn(t *testing.T) {
 	answer := make(chan error, 1)
 	go func() {
 		_, err := nc.RequestMsg(&nats.Msg{
-			Subject: fmt.Sprintf("holdfast.shard.%d.acquire.%s", messages.ShardOf(resource, 12), resource), Header: nats.Header{"traceparent": {sampled}},
-			Data: []byte(`{"owner":"waiter","ttl_ms":30000,"wait_ms":60000}`),
+			Subject: fmt.Sprintf("holdfast.shard.%d.acquire.%s", messages.ShardOf(resource, 12), resource),
+			Header:  nats.Header{"traceparent": {sampled}},
+			Data:    []byte(`{"owner":"waiter","ttl_ms":30000,"wait_ms":60000}`),
 		}, time.Minute)
 		answer <- err
 	}()

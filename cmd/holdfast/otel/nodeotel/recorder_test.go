@@ -72,7 +72,8 @@ func (r *recorder) find(tb testing.TB, kind trace.SpanKind, name, resource strin
 // child returns the only child of a span with this name.
 func (r *recorder) child(tb testing.TB, of tracetest.SpanStub, name string) tracetest.SpanStub {
 	tb.Helper()
-	all := slices.DeleteFunc(r.below(of.SpanContext.SpanID()), func(s tracetest.SpanStub) bool { return s.Name != name })
+	all := slices.DeleteFunc(r.below(of.SpanContext.SpanID()),
+		func(s tracetest.SpanStub) bool { return s.Name != name })
 	if len(all) != 1 {
 		tb.Fatalf("%d spans %q below %q, want one", len(all), name, of.Name)
 	}

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Command sqlguard writes rows under fencesql, for the tests of the guard in Python. Its arguments are the address of the
-// database and the resource. For each token of its input it inserts the token into the table "log", and answers.
+// Command sqlguard writes rows under fencesql, for the tests of the guard in Python. Its arguments are the address of
+// the database and the resource. For each token of its input it inserts the token into the table "log", and answers.
 package main
 
 import (
