@@ -25,9 +25,9 @@ from ._errors import (
     UnavailableReason,
     UnknownOutcome,
 )
+from ._key import decode_key, encode_key, shard_of
 from ._lease import Event, EventKind, HeldBack, Lease, LockState
 from ._lock import HeldLock, JeopardyHook, Lock
-from ._names import decode_key, encode_key, shard_of
 from ._options import Duration, LockOptions, Mode, OnLost
 from ._scope import LockScope
 from ._watch import Watch

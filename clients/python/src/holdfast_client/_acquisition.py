@@ -7,12 +7,12 @@ import secrets
 from . import _clock
 from ._errors import LockTimeout, Unavailable, UnknownOutcome
 from ._exchange import Exchange
+from ._failures import refused
 from ._handle import Handle
 from ._handles import Handles
-from ._names import encode_key, normalize
+from ._key import encode_key, normalize
 from ._options import Terms, millis
-from ._refusal import refused
-from ._resend import MAX_RESEND
+from ._pauses import MAX_RESEND
 from ._sender import Answer
 
 # The wait that one attempt asks for, in seconds. Every attempt renews it. It runs out if the client is gone.

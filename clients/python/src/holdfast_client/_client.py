@@ -18,10 +18,11 @@ from nats.aio.client import Client as Connection
 from ._acquisition import Acquisition
 from ._connect import warn_of_end
 from ._errors import Closed, HoldfastError, Invalid
+from ._failures import refused
 from ._handles import Handles
+from ._key import encode_key, normalize
 from ._lease import HeldBack, Lease, LockState
 from ._lock import JeopardyHook, Lock
-from ._names import encode_key, normalize
 from ._options import (
     Duration,
     LockOptions,
@@ -34,7 +35,6 @@ from ._options import (
     check_ttl,
     seconds,
 )
-from ._refusal import refused
 from ._scope import LockScope
 from ._sender import Answer
 from ._watch import Watch, check_pattern

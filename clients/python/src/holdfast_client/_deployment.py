@@ -7,7 +7,7 @@ import asyncio
 from . import _clock
 from ._core import Core
 from ._errors import HoldfastError, Invalid
-from ._resend import FIRST_RESEND
+from ._pauses import FIRST_RESEND
 
 # How long an answer to info counts as up to date after a direct subject had no responder, in seconds.
 FRESH = 5.0

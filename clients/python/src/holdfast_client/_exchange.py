@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from . import _clock
 from ._errors import Closed, HoldfastError, Unavailable, UnavailableReason, UnknownOutcome
-from ._resend import MAX_RESEND, resend_after, retry_after
+from ._pauses import MAX_RESEND, resend_after, retry_after
 from ._sender import DENIED, GARBLED, NO_RESPONDERS, NOT_SENT, Answer, Sender
 
 # How many attempts of one request are expected to be answered. The service answers the latest.

@@ -13,11 +13,11 @@ from ._core import Core
 from ._deployment import Deployment
 from ._errors import HoldfastError, UnknownOutcome
 from ._estimate import MAX_ORDER
+from ._failures import LOSSES, refused
 from ._keeper import Kept
 from ._options import millis
-from ._refusal import LOSSES, refused
+from ._pauses import resend_after, retry_after
 from ._renewal import Renewal, spread
-from ._resend import resend_after, retry_after
 from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
 from ._session import Session
 from ._sessions import Sessions

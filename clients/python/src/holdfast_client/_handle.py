@@ -13,11 +13,11 @@ from ._ends import Ends
 from ._errors import HoldfastError, Invalid, LockLost, LockReleased, LossReason, Overloaded, Unavailable, UnknownOutcome
 from ._estimate import MAX_ORDER
 from ._extensions import Extensions
+from ._failures import LOSSES, holder_of, lost, lost_by, refused
 from ._hints import Hints, ended
 from ._keeper import Keeper
 from ._lease import Lease
 from ._options import Terms
-from ._refusal import LOSSES, holder_of, lost, lost_by, refused
 from ._sender import Answer
 from ._sessions import Sessions
 

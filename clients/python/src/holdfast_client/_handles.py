@@ -17,7 +17,7 @@ from ._ends import Ends
 from ._errors import HoldfastError, UnknownOutcome
 from ._exchange import Exchange
 from ._handle import Handle
-from ._names import encode_key
+from ._key import encode_key
 from ._session import Session
 from ._sessions import Sessions
 

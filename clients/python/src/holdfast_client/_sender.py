@@ -19,7 +19,7 @@ from . import _clock
 from ._connect import not_connected
 from ._denials import Denials
 from ._errors import Invalid, UnavailableReason
-from ._names import encode_key
+from ._key import encode_key
 from ._route import Router
 from ._window import Window
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from .._errors import Invalid
-from .._names import encode_key, normalize
+from .._key import encode_key, normalize
 
 TOKEN_HEADER = "Fencing-Token"
 RESOURCE_HEADER = "Fencing-Resource"
