@@ -133,12 +133,7 @@ class Core:
         self, op: str, resource: str, key: str, payload: bytes, within: float, *, gives_up: bool = False
     ) -> Answer:
         """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
-        return await self.run(
-            Exchange(self.sender, self.exchanges, op, resource, key, lambda: payload, gives_up=gives_up), within
-        )
-
-    async def run(self, x: Exchange, within: float) -> Answer:
-        """Return the answer to a request; if there is none in time, raise as call."""
+        x = Exchange(self.sender, self.exchanges, op, resource, key, lambda: payload, gives_up=gives_up)
         try:
             return await x.run(_clock.now() + max(within, 0))
         finally:

@@ -29,11 +29,10 @@ class Exchange:
         exchanges: the set of those that are run, which it joins.
         op: the operation.
         resource: the name that errors show; empty: the request is about none.
-        key: that of the resource or session; empty: the request is about none, and its subject ends with op.
+        key: that of the resource; empty: the request is about none, and its subject ends with op.
         message: returns the request as it is to be sent now; it must be the same one to the service each time.
         max_pause: bounds the pauses between attempts.
         waits: the service may leave the request without an answer for a time.
-        shard: that of a session; None: that of the key.
         gives_up: a caller waits, whose call ends when the client begins to close. The caller learns of what another
             attempt would hardly change: that NATS denies the request, that the deployment has not answered this client
             at all, or that its shard has had no owner for long.
@@ -53,7 +52,6 @@ class Exchange:
         *,
         max_pause: float = MAX_RESEND,
         waits: bool = False,
-        shard: int | None = None,
         gives_up: bool = False,
     ) -> None:
         self.gives_up = gives_up
@@ -69,7 +67,6 @@ class Exchange:
         self._message = message
         self._max_pause = max_pause
         self._waits = waits
-        self._shard = shard
         self._open: list[int] = []
         # Attempts that have been forgotten may have had an effect.
         self._unsure = False
@@ -166,11 +163,10 @@ class Exchange:
         if self._open and self._sender.is_queued(self._open[-1]):
             return  # the connection takes nothing; what waits for it is not to grow
         if self._key:
-            route = self._sender.router.route(self._op, self._key, self._sent, self._shard)
+            route = self._sender.router.route(self._op, self._key, self._sent)
         else:
             route = f"{self._sender.router.prefix}.{self._op}", False
-        about = "" if self._op == "end" else self._key
-        id = self._sender.send(route, self._message(), self._receive, about)
+        id = self._sender.send(route, self._message(), self._receive, self._key)
         self._sent += 1
         if len(self._open) == OPEN_ATTEMPTS:
             self._sender.forget((self._open.pop(0),))

@@ -181,7 +181,8 @@ class Handle:
             raise self._again(self.found, "release")
         released = self._released
         if released is None:
-            released = self.surrender()
+            released = self._released = asyncio.get_running_loop().create_future()
+            self.detach()
             await self._release()
         error = await asyncio.shield(released)
         if error is not None:
@@ -191,22 +192,6 @@ class Handle:
         """Hold the lease no more, because it is released."""
         self._holding = False
         self._stop(LockReleased("the lock was released", operation="extend", resource=self.name))
-
-    def surrender(self) -> asyncio.Future[HoldfastError | None]:
-        """Hold the lease no more, because it is to be released, and return the outcome of that, which settle sets."""
-        self._released = asyncio.get_running_loop().create_future()
-        self.detach()
-        return self._released
-
-    def settle(self, outcome: HoldfastError | None) -> None:
-        """Note that the lease is released, or why not. Later calls have no effect."""
-        if self._released is not None and not self._released.done():
-            self._released.set_result(outcome)
-
-    async def release_alone(self) -> None:
-        """Release a surrendered lease by a request of its own, because the end of its session did not."""
-        if self._released is not None and not self._released.done():
-            await self._release()
 
     def discard(self) -> None:
         """Hold the lease no more. It is given back by another way."""
@@ -222,14 +207,19 @@ class Handle:
         try:
             answer = await self._request_release(min(self.core.timeout, self._ends - _clock.now()))
         except HoldfastError as e:
-            self.settle(e)
+            self._settle(e)
             self._release_later()
         except BaseException:
             self._release_later()
             raise
         else:
-            self.settle(self._outcome(answer))
+            self._settle(self._outcome(answer))
             self._extensions.leave()
+
+    def _settle(self, outcome: HoldfastError | None) -> None:
+        # Notes that the lease is released, or why not. Later calls have no effect.
+        if self._released is not None and not self._released.done():
+            self._released.set_result(outcome)
 
     async def _request_release(self, within: float) -> Answer:
         return await self.core.request("release", self.name, self.key, self.message(), within)
@@ -243,11 +233,11 @@ class Handle:
             except HoldfastError:
                 self._extensions.forsake()
             else:
-                self.settle(self._outcome(answer))
+                self._settle(self._outcome(answer))
 
         def ended(_: asyncio.Task[None]) -> None:
             self._extensions.leave()
-            self.settle(UnknownOutcome("no answer", operation="release", resource=self.name))
+            self._settle(UnknownOutcome("no answer", operation="release", resource=self.name))
 
         task = self.core.background(run())
         if task is not None:
@@ -255,7 +245,7 @@ class Handle:
             return
         self._extensions.forsake()
         self._extensions.leave()
-        self.settle(Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name))
+        self._settle(Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name))
 
     def _outcome(self, a: Answer) -> HoldfastError | None:
         if a.status == "RELEASED":

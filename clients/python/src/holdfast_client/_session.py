@@ -151,15 +151,6 @@ class Session:
         if self._renewal is not None and not self._over and (self._renewal.has_open() or self._failing):
             self._send(self._renewal)
 
-    def can_end(self, covered: int) -> bool:
-        """Return whether the end of the session releases nothing but its covered leases, of which there are so many."""
-        return not self._over and 2 <= covered >= self.users
-
-    def ending(self) -> bytes:
-        """Return the request that ends the session."""
-        m = {} if self.terms.secret is None else {"secret": self.terms.secret}
-        return json.dumps(m).encode()
-
     def close(self) -> None:
         """Send no more keeps. Leases that are in the session leave it with their next extension."""
         self._over = True
