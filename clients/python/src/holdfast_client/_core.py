@@ -15,7 +15,7 @@ from . import _clock
 from ._alarms import Alarms
 from ._errors import Closed, HoldfastError, Unavailable
 from ._exchange import Exchange
-from ._sender import Answer, Sender
+from ._sender import Answer, Client, Sender
 
 T = TypeVar("T")
 
@@ -61,9 +61,7 @@ class Core:
         owner: str,
         timeout: float,
         prefix: str,
-        orphan: Callable[[dict[str, Any]], None],
-        reconnected: Callable[[], None],
-        unreachable: Callable[[], None],
+        client: Client,
     ) -> None:
         """Begin to receive answers.
 
@@ -72,9 +70,7 @@ class Core:
             owner: in whose name requests are sent.
             timeout: how long a call waits for its answer.
             prefix: that of the subjects.
-            orphan: is called with each lease that was granted in an answer that is not expected any more.
-            reconnected: is called when the connection is there again after an interruption.
-            unreachable: is called when a direct subject has no responder.
+            client: what the sender reports to.
         """
         self.nc = nc
         self.owner = owner
@@ -85,13 +81,12 @@ class Core:
         self.exchanges: set[Exchange] = set()
         self.watches: set[Callable[[HoldfastError], None]] = set()
         self.loop = asyncio.get_running_loop()
-        self._restored = reconnected
         self._tasks: set[asyncio.Task[Any]] = set()
         self._background: set[asyncio.Task[None]] = set()
         # No request is sent any more.
         self._ended = False
         self.alarms = Alarms()
-        self.sender = Sender(nc, prefix, owner, orphan=orphan, reconnected=self._reconnected, unreachable=unreachable)
+        self.sender = Sender(nc, prefix, owner, client)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something in a task of the client, which close waits for."""
@@ -181,13 +176,12 @@ class Core:
             task.cancel()
         return not unfinished
 
-    def _reconnected(self) -> None:
+    def reconnected(self) -> None:
+        """Send again at once what may have been lost with the last connection."""
         for x in self.exchanges:
             x.reconnected()
         if self.sender.off:
             self._end_watches(Unavailable("the connection is closed", operation="watch"))
-        else:
-            self._restored()
 
     def _end_watches(self, error: HoldfastError) -> None:
         for end in tuple(self.watches):

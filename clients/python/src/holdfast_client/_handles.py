@@ -40,9 +40,7 @@ class Handles:
             owner=owner,
             timeout=timeout,
             prefix=prefix,
-            orphan=self._orphan,
-            reconnected=self._reconnected,
-            unreachable=lambda: self.deployment.refresh(),
+            client=self,
         )
         self.held: dict[tuple[str, int], Handle] = {}
         self.deployment = Deployment(self.core)
@@ -100,7 +98,8 @@ class Handles:
         for session in self.sessions.all():
             session.close()
 
-    def _orphan(self, lease: dict[str, Any]) -> None:
+    def orphaned(self, lease: dict[str, Any]) -> None:
+        """Give back a lease that was granted in an answer that is not expected any more."""
         # An answer may come twice, and the second time before a call has looked at the first.
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
         if any(x.has(name, token) for x in self.core.exchanges) or not self.give_back(lease):
@@ -108,7 +107,15 @@ class Handles:
         for x in self.core.exchanges:
             x.given_back.add(token)
 
-    def _reconnected(self) -> None:
+    def unanswered(self) -> None:
+        """Ask again what the service says about itself, because a direct subject has no responder."""
+        self.deployment.refresh()
+
+    def reconnected(self) -> None:
+        """Send again at once what may have been lost with the last connection, unless that was the last one."""
+        self.core.reconnected()
+        if self.core.sender.off:
+            return
         for handle in tuple(self.held.values()):
             handle.reconnected()
         self.sessions.reconnected()

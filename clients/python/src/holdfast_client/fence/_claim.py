@@ -93,9 +93,7 @@ class Claim:
         if slot is None and not lock.slots:
             return cls(lock.name, lock.fence)
         if slot not in lock.slots:
-            raise Invalid(
-                f"slot must be one of {lock.slots}, is {slot}; use Claim.of(lock, slot=…)", resource=lock.name
-            )
+            raise Invalid(f"slot must be one of {lock.slots}, is {slot}; choose it with slot=…", resource=lock.name)
         return cls(f"{lock.name}#{slot}", lock.token)
 
     @classmethod
