@@ -14,7 +14,7 @@ from nats.aio.client import Client as Connection
 from . import _clock
 from ._alarms import Alarms
 from ._errors import Closed, HoldfastError, Unavailable
-from ._exchange import Exchange
+from ._exchange import Exchange, Request
 from ._sender import Answer, Client, Sender
 
 T = TypeVar("T")
@@ -128,7 +128,8 @@ class Core:
         self, op: str, resource: str, key: str, payload: bytes, within: float, *, gives_up: bool = False
     ) -> Answer:
         """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
-        x = Exchange(self.sender, self.exchanges, op, resource, key, lambda: payload, gives_up=gives_up)
+        request = Request(op, resource, key, lambda: payload, gives_up=gives_up)
+        x = Exchange(self.sender, self.exchanges, request)
         try:
             return await x.run(_clock.now() + max(within, 0))
         finally:
@@ -159,7 +160,7 @@ class Core:
         """End the calls and watches of the application. Requests can be sent until end is called."""
         self.closed = True
         for x in self.exchanges:
-            if x.gives_up:
+            if x.request.gives_up:
                 x.stop()
         self._end_watches(Closed("the client is closed", operation="watch"))
 

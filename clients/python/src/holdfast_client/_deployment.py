@@ -41,11 +41,6 @@ class Deployment:
         self._begun = self._queried = _clock.now()
         self._task = core.spawn(self._find())
 
-    @property
-    def orders(self) -> bool:
-        """Whether a request about a lease may have a number."""
-        return "order" in self.features
-
     def close(self) -> None:
         """Send no more requests."""
         self._task.cancel()

@@ -111,7 +111,8 @@ class Claim:
             Invalid: the claim is missing, malformed, repeated, or of another resource.
         """
         found: dict[str, str] = {}
-        for name, value in _pairs(headers):
+        pairs = cast("Mapping[str, str]", headers).items() if isinstance(headers, Mapping) else headers or ()
+        for name, value in pairs:
             field = name.strip().lower()
             if field in (TOKEN_HEADER.lower(), RESOURCE_HEADER.lower()):
                 if field in found:
@@ -148,12 +149,6 @@ Claims = Claim | Held
 def claim_of(claim: Claims) -> Claim:
     """Return the claim."""
     return claim if isinstance(claim, Claim) else Claim.of(claim)
-
-
-def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]] | None) -> Iterable[tuple[str, str]]:
-    if isinstance(headers, Mapping):
-        return cast("Mapping[str, str]", headers).items()
-    return headers or ()
 
 
 def format_fence(token: int) -> str:
