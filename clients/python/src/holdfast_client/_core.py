@@ -54,15 +54,7 @@ class Core:
         watches: what ends with the connection or the client, each a function that is called with the reason.
     """
 
-    def __init__(
-        self,
-        nc: Connection,
-        *,
-        owner: str,
-        timeout: float,
-        prefix: str,
-        client: Client,
-    ) -> None:
+    def __init__(self, nc: Connection, *, owner: str, timeout: float, prefix: str, client: Client) -> None:
         """Begin to receive answers.
 
         Args:

@@ -35,13 +35,7 @@ class Handles:
     def __init__(
         self, nc: Connection, *, owner: str, timeout: float, prefix: str, use_sessions: bool, secret: bytes
     ) -> None:
-        self.core = Core(
-            nc,
-            owner=owner,
-            timeout=timeout,
-            prefix=prefix,
-            client=self,
-        )
+        self.core = Core(nc, owner=owner, timeout=timeout, prefix=prefix, client=self)
         self.held: dict[tuple[str, int], Handle] = {}
         self.deployment = Deployment(self.core)
         self.sessions = Sessions(self.core, self.deployment, self.held, enabled=use_sessions)

@@ -136,13 +136,7 @@ class Sender:
         deaf: why NATS sends no answers; empty: it does.
     """
 
-    def __init__(
-        self,
-        nc: Connection,
-        prefix: str,
-        owner: str,
-        client: Client,
-    ) -> None:
+    def __init__(self, nc: Connection, prefix: str, owner: str, client: Client) -> None:
         """Make a sender on a connection, of requests in the name of an owner to subjects with a prefix."""
         self.nc = nc
         self._owner = owner
