@@ -85,7 +85,8 @@ def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
         copy = dict(metadata or {})
     except (TypeError, ValueError):
         raise Invalid("metadata must map text to text") from None
-    if not all(isinstance(text, str) for entry in copy.items() for text in entry):  # pyright: ignore[reportUnnecessaryIsInstance]
+    texts: list[object] = [*copy.keys(), *copy.values()]
+    if not all(isinstance(text, str) for text in texts):
         raise Invalid("metadata must map text to text")
     return copy
 
