@@ -105,14 +105,14 @@ var python = []mutant{
 	{
 		name:  "PythonForeignHolderIsNoLoss",
 		harm:  "a client is told that another owner has its lock, and goes on until its lease would be over",
-		edits: []edit{{"clients/python/src/holdfast_client/_refusal.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
+		edits: []edit{{"clients/python/src/holdfast_client/_failures.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
 		found: pythonCases("lost", "broken-and-taken"),
 		says:  `reason: want "not_owner", got "deadline"`,
 	},
 	{
 		name: "PythonNameInAnotherForm",
 		harm: "two names that differ in characters of compatibility are one lock here, and two for the other clients",
-		edits: []edit{{"clients/python/src/holdfast_client/_names.py", `unicodedata.normalize("NFC", name)`,
+		edits: []edit{{"clients/python/src/holdfast_client/_key.py", `unicodedata.normalize("NFC", name)`,
 			`unicodedata.normalize("NFKC", name)`}},
 		found: pythonCases("keys", "nothing-but-nfc"),
 		says:  `key: want "=EF=AC=81", got "fi"`,

@@ -125,4 +125,3 @@ async def test_window(clock: Clock) -> None:
     async with asyncio.timeout(10):  # what is not answered does not count for long
         await tasks[2]
     assert order == [1, 2]
-    window.close()

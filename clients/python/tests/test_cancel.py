@@ -109,9 +109,7 @@ async def test_answer_that_comes_twice(
     client: holdfast_client.Client, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     await client.get(name)
-    handles = client._handles  # pyright: ignore[reportPrivateUsage]
-    assert handles is not None
-    core = handles.core
+    core = client._handles.core  # pyright: ignore[reportPrivateUsage]
     receive = core.sender._received  # pyright: ignore[reportPrivateUsage]
 
     async def twice(m: Msg) -> None:
@@ -199,9 +197,7 @@ async def test_grant_that_is_given_back_is_not_held(
     """The answer to a forgotten attempt gives a lease back, and a later answer grants the same one."""
     monkeypatch.setattr("holdfast_client._exchange.OPEN_ATTEMPTS", 1)
     await client.get(name)
-    handles = client._handles  # pyright: ignore[reportPrivateUsage]
-    assert handles is not None
-    core = handles.core
+    core = client._handles.core  # pyright: ignore[reportPrivateUsage]
     receive = core.sender._received  # pyright: ignore[reportPrivateUsage]
     answers: list[Msg] = []
 
@@ -231,9 +227,7 @@ async def test_grant_behind_a_timeout_is_given_back(
 ) -> None:
     """The next attempt does not get the lease that is given back: it is another request."""
     await client.get(name)
-    handles = client._handles  # pyright: ignore[reportPrivateUsage]
-    assert handles is not None
-    core = handles.core
+    core = client._handles.core  # pyright: ignore[reportPrivateUsage]
     receive = core.sender._received  # pyright: ignore[reportPrivateUsage]
     grants: list[Msg] = []
 
@@ -270,9 +264,7 @@ async def test_close_is_no_cancellation(new_client: NewClient, proxy: Proxy, nam
 async def test_release_in_the_background_that_never_begins(client: holdfast_client.Client, name: str) -> None:
     """Close may cancel it before its first step. Later calls have an outcome nevertheless."""
     lock = await client.acquire(name)
-    handles = client._handles  # pyright: ignore[reportPrivateUsage]
-    assert handles is not None
-    core = handles.core
+    core = client._handles.core  # pyright: ignore[reportPrivateUsage]
     releasing = asyncio.create_task(lock.release())
     await asyncio.sleep(0)
     releasing.cancel()

@@ -244,3 +244,27 @@ async def test_an_outage_is_logged_once(proxy: Proxy, caplog: pytest.LogCaptureF
         while nc.stats["reconnects"] < outages:
             await asyncio.sleep(0.01)
     await nc.close()
+
+
+async def test_events_that_are_refused(secured: str) -> None:
+    """A user who may not subscribe to events gets one error, and not one for each lock."""
+    errors: list[str] = []
+    refused = asyncio.Event()
+
+    async def note(error: Exception) -> None:
+        errors.append(str(error))
+        refused.set()
+
+    nc = await holdfast_client.connect(f"nats://orders:x@{secured}", error_cb=note)
+    async with holdfast_client.Client(nc) as client:
+        locks = [await client.acquire(f"orders.{i}") for i in range(20)]
+        ends = client._handles.ends  # pyright: ignore[reportPrivateUsage]
+        async with asyncio.timeout(10):
+            await refused.wait()
+            while ends._followers:  # pyright: ignore[reportPrivateUsage]
+                await asyncio.sleep(0.01)
+        await nc.flush()
+        assert len(errors) == 1, errors
+        assert ".event.orders." in errors[0]
+        assert all(lock.valid for lock in locks)
+    await nc.close()

@@ -43,7 +43,7 @@ def message(**fields: object) -> bytes:
     return json.dumps(fields).encode()
 
 
-DEPLOYMENT = SimpleNamespace(orders=True)
+DEPLOYMENT = SimpleNamespace(features={"order"})
 
 
 def extensions(sent: Sent, order: int = 0) -> Extensions:
@@ -66,7 +66,7 @@ def extensions(sent: Sent, order: int = 0) -> Extensions:
 
 
 def ask(x: Extensions, *, ordered: bool = True) -> None:
-    DEPLOYMENT.orders = ordered
+    DEPLOYMENT.features = {"order"} if ordered else set()
     x.send()
 
 
@@ -97,7 +97,7 @@ async def test_a_number_above_that_of_another_client() -> None:
     """A caller waits for the answer to the request that prevails."""
     sent = Sent()
     x = extensions(sent)
-    DEPLOYMENT.orders = True
+    DEPLOYMENT.features = {"order"}
     outcome = asyncio.create_task(x.extend(40))
     await asyncio.sleep(0)
     assert x.take(1, 10, 1000)

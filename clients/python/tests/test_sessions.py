@@ -85,17 +85,15 @@ async def test_session_ends_from_outside(client: holdfast_client.Client, node_as
     assert {lock.reason for lock in locks} == {"not_held"}
 
 
-async def test_close_ends_the_session(
-    new_client: NewClient, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
+async def test_close_releases_what_is_in_a_session(
+    new_client: NewClient, other: holdfast_client.Client, name: str
 ) -> None:
     client = await new_client()
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(50)))
     await until_covered(locks)
-    counted = count_requests(client, monkeypatch)
     await client.close()
     assert [lease async for lease in other.list(f"{name}.*")] == []
-    assert 1 <= counted["end"] <= 2
-    assert counted["release"] == 0
+    await asyncio.gather(*(lock.release() for lock in locks))  # has the outcome of the close
 
 
 @pytest.mark.timeout(300)
@@ -106,50 +104,3 @@ async def test_many_locks(new_client: NewClient, other: holdfast_client.Client, 
     await client.close()
     assert not any(lock.valid for lock in locks)
     assert [lease async for lease in other.list(f"{name}.*")] == []
-
-
-async def test_close_ends_the_session_of_no_valid_lock(
-    new_client: NewClient, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """The end of a session releases its locks as soon as it arrives, so none is valid when it is sent."""
-    client = await new_client()
-    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(10)))
-    await until_covered(locks)
-    nc = client._nc  # pyright: ignore[reportPrivateUsage]
-    publish = nc.publish
-    valid: list[bool] = []
-
-    async def look(subject: str, *args: Any, **kw: Any) -> None:
-        if ".end." in subject:
-            valid.extend(lock.valid for lock in locks)
-        await publish(subject, *args, **kw)
-
-    monkeypatch.setattr(nc, "publish", look)
-    await client.close()
-    assert valid
-    assert not any(valid)
-
-
-async def test_end_of_a_session_that_is_refused(
-    new_client: NewClient, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Each lock is released by itself."""
-    client = await new_client()
-    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(10)))
-    await until_covered(locks)
-    nc = client._nc  # pyright: ignore[reportPrivateUsage]
-    publish = nc.publish
-    ends = 0
-
-    async def spoil(subject: str, payload: bytes, **kw: Any) -> None:
-        nonlocal ends
-        if ".end." in subject:
-            ends += 1
-            payload = b'{"unknown_field":1}'
-        await publish(subject, payload, **kw)
-
-    monkeypatch.setattr(nc, "publish", spoil)
-    await client.close()
-    assert ends
-    assert [lease async for lease in other.list(f"{name}.*")] == []
-    await asyncio.gather(*(lock.release() for lock in locks))  # has the outcome of the close

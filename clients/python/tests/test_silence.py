@@ -66,15 +66,12 @@ class Lease:
     def covered(self) -> bool:
         return self.keeper is self.sim.session
 
-    def uncovered(self, keeper: Keeper) -> None:
+    def keeper_lost(self, keeper: Keeper) -> None:
         self.sim.uncovered += 1
         EXTENSIONS.add(self)
         self.sim.after(random.random() * TTL / 12, self.extend)
 
-    def endanger(self, cause: str) -> None:
-        pass
-
-    def safe(self) -> None:
+    def keeper_fails(self, cause: str | None) -> None:
         pass
 
     def extend(self) -> None:
@@ -256,7 +253,7 @@ def test_a_release_beside_each_keep_hides_a_loss_for_a_ttl_only(monkeypatch: pyt
     uncovered: list[Keeper] = []
 
     def join() -> Kept:
-        member = type("Member", (), {"keeper": EXTENSIONS, "uncovered": staticmethod(uncovered.append)})
+        member = type("Member", (), {"keeper": EXTENSIONS, "keeper_lost": staticmethod(uncovered.append)})
         lease = cast(Kept, member())
         session.use()
         session.entered(lease, now)

@@ -21,8 +21,8 @@ export class Denials {
 
   readonly #publishers = new Set<Publisher>();
   readonly #status: AsyncIterable<Status>;
-  /** The attempts that were open at each denial of a subject on which others are open, too. */
-  readonly #counted = new Map<string, object[][]>();
+  /** The open attempts on a subject at each denial there, by the first of them. They are forgotten with that one. */
+  readonly #counted = new WeakMap<object, object[][]>();
 
   private constructor(private readonly nc: NatsConnection) {
     this.#status = nc.status();
@@ -63,10 +63,12 @@ export class Denials {
     if (name !== "PermissionViolationError" || operation === "subscription" || subject === undefined) return;
     const publishers = [...this.#publishers];
     const open = publishers.flatMap((publisher) => publisher.attemptsOn?.(subject) ?? []);
-    const before = this.#counted.get(subject) ?? [];
-    this.#counted.delete(subject);
+    const [first] = open;
+    if (first === undefined) return;
+    const before = this.#counted.get(first) ?? [];
     const times = [...before.filter((were) => were.every((attempt) => open.includes(attempt))), open];
-    if (times.length < open.length) this.#counted.set(subject, times);
-    else for (const publisher of publishers) publisher.denied?.(subject, error);
+    this.#counted.set(first, times);
+    if (times.length < open.length) return;
+    for (const publisher of publishers) publisher.denied?.(subject, error);
   }
 }

@@ -7,7 +7,7 @@ const maxSubscriptions = 1000;
 export interface Follower {
   readonly key: string;
   /** An event says that the lease of this token has ended. */
-  ended(token: bigint): void;
+  received(token: bigint): void;
 }
 
 /**
@@ -57,7 +57,7 @@ export class Ends {
         }
         const token = message.headers?.get("Fencing-Token") ?? "";
         const ends = ["RELEASED", "EXPIRED", "BROKEN"].includes(message.headers?.get("Holdfast-Event") ?? "");
-        if (ends && /^[0-9]{1,15}$/.test(token)) follower.ended(BigInt(token));
+        if (ends && /^[0-9]{1,15}$/.test(token)) follower.received(BigInt(token));
       },
     });
     this.#followers.set(follower, subscription);

@@ -226,8 +226,8 @@ class Exchange implements Listener {
   /** Notes which of the routes answered. */
   #noteRoute(direct: boolean): void {
     const { key, maxPause } = this.request;
-    if (direct) this.line.router.directAnswered();
-    else if (this.#sent > 1 && key !== undefined && maxPause === undefined) this.line.router.avoidDirect();
+    if (direct) this.line.router.proven();
+    else if (this.#sent > 1 && key !== undefined && maxPause === undefined) this.line.router.avoid();
   }
 
   get #definite(): boolean {

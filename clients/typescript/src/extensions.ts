@@ -136,7 +136,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
       this.renewal.sent(this.#channel.last, now, this.#callers.length > 0 ? resendAfter(attempts) : Infinity);
     } else {
       this.renewal.notSent(now);
-      this.endangered(new UnavailableError({ ...this.#what, detail: "the connection to NATS is interrupted" }));
+      this.keeperFails(new UnavailableError({ ...this.#what, detail: "the connection to NATS is interrupted" }));
     }
     this.#schedule();
   }
@@ -152,15 +152,15 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     this.#joined.clear();
   }
 
-  dropped(): void {
+  keeperLost(): void {
     this.#leaveKeeper(this.core.clock.now() + Math.random() * spread(this.renewal.agreed));
     this.#schedule();
   }
 
-  endangered(error: HoldfastError | undefined): void {
+  keeperFails(error: HoldfastError | undefined): void {
     if (this.#failing === (error !== undefined)) return;
     this.#failing = error !== undefined;
-    this.#lease?.endangered(error);
+    this.#lease?.keeperFails(error);
   }
 
   /** Asks at once for what may have been lost with the last connection. */
@@ -175,7 +175,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const what = this.#what;
     const reason = lossReason(reply?.status);
     if (noResponders) this.#noEffect(attempt, new UnavailableError({ ...what, detail: "no node takes requests" }));
-    else if (!reply) this.endangered(new UnknownOutcomeError({ ...what, detail: "an answer that is no reply" }));
+    else if (!reply) this.keeperFails(new UnknownOutcomeError({ ...what, detail: "an answer that is no reply" }));
     else if (reply.status === "EXTENDED") this.#granted(lease, attempt, reply.lease ?? {}, orderOf(reply));
     else if (reason !== undefined) lease.lost(reason, reply);
     else if (reply.status === "UNAVAILABLE") this.#noEffect(attempt, refused(what, reply));
@@ -200,7 +200,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const silence = { ...this.#what, detail: "no answer in time" };
     this.#settle(({ until }) => until <= now, new UnknownOutcomeError(silence));
     if (this.#isRenewed && now >= this.renewal.due) {
-      if (this.renewal.attempts > 0) this.endangered(new UnavailableError(silence));
+      if (this.renewal.attempts > 0) this.keeperFails(new UnavailableError(silence));
       this.send();
     }
     this.#schedule();
@@ -253,7 +253,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     this.#settle(({ from }) => from <= attempt, undefined);
     if (attempt >= this.#since && !this.renewal.isOpenBefore(this.#since)) this.#entered(shown.session, sent);
     if (this.#keeper !== undefined && shown.session !== this.#keeper.label) this.#leaveKeeper(this.core.clock.now());
-    if (!this.renewal.hasOpen(attempt)) this.endangered(undefined);
+    if (!this.renewal.hasOpen(attempt)) this.keeperFails(undefined);
     this.#schedule();
   }
 
@@ -289,7 +289,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const isAwaited = this.#callers.length > 0 && !this.renewal.hasOpen(attempt);
     if (isAwaited) this.renewal.hasten(this.core.clock.now(), retryAfter);
     this.#schedule();
-    this.endangered(error);
+    this.keeperFails(error);
   }
 
   /** Drops an attempt that the service has refused. The alarm brings the next one. */
@@ -305,6 +305,6 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
       this.#ask(this.#agreed);
       this.#settle(({ from }) => from <= attempt, error);
     }
-    this.endangered(error);
+    this.keeperFails(error);
   }
 }

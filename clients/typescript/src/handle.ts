@@ -147,7 +147,7 @@ export class Handle implements Held, Extended, Hinted {
     this.slots = Object.freeze([...(lease.slots ?? [])]);
   }
 
-  endangered(error: HoldfastError | undefined): void {
+  keeperFails(error: HoldfastError | undefined): void {
     if (error === undefined) return;
     void Promise.resolve()
       .then(() => (this.#found === undefined ? this.onJeopardy?.(error) : undefined))

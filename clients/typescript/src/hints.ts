@@ -47,7 +47,7 @@ export class Hints implements Follower {
   }
 
   /** Has the service asked after a pause. */
-  ended(token: bigint): void {
+  received(token: bigint): void {
     if (token !== this.lease.token) return;
     this.core.alarms.set(this.#alarm, Math.max(this.core.clock.now(), this.#verified + verifyPause));
   }

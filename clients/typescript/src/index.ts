@@ -10,7 +10,7 @@ export { Lock } from "./lock.js";
 export type { LockOptions, Options } from "./options.js";
 export type { CallOptions } from "./signals.js";
 export type { HeldBack, LockEvent, LockEventKind, LockInfo, LockMode, LockState, PendingInfo } from "./lease.js";
-export { decodeKey, encodeKey, shardOf } from "./key.js";
+export { encodeKey, shardOf } from "./key.js";
 export { formatFence } from "./fence.js";
 export {
   ClosedError,

@@ -3,7 +3,7 @@ import type { HoldfastError } from "./errors.js";
 /** A lease, as far as its keeper reports to it. */
 export interface Kept {
   /** The requests that prolong it begin to fail; undefined: they succeed again. */
-  endangered(error: HoldfastError | undefined): void;
+  keeperFails(error: HoldfastError | undefined): void;
 }
 
 /** Prolongs leases: `Extensions` one by its own extensions, a `Session` many by its keeps. */

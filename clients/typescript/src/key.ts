@@ -3,7 +3,6 @@ import { InvalidError } from "./errors.js";
 /** A resource has up to this many bytes of UTF-8. */
 const maxBytes = 512;
 const rule = `the name must have 1 to ${maxBytes} bytes`;
-const escaped = /^(?:[A-Za-z0-9_\-/.]|=[0-9A-F]{2})*$/;
 /** Needs no escape, whatever stands beside it. */
 const ownKey = /^[A-Za-z0-9_\-/]+(?:\.[A-Za-z0-9_\-/]+)*$/;
 const control = /[\u0000-\u001f\u007f-\u009f]/;  
@@ -37,29 +36,6 @@ export function normalizeName(name: string, operation = "encode"): string {
   const size = utf8.encode(resource).length;
   if (size === 0 || size > maxBytes) throw broken(operation, undefined, `${rule}, and has ${size}`);
   if (control.test(resource)) throw broken(operation, name, "the name must not have control characters");
-  return resource;
-}
-
-/**
- * Returns the name of a key.
- *
- * @throws InvalidError if the key is not what {@link encodeKey} returns for any name.
- */
-export function decodeKey(key: string): string {
-  if (typeof key !== "string") throw broken("decode", undefined, `the key must be a string, not ${typeof key}`);
-  const { length } = key;
-  if (length > 3 * maxBytes) throw broken("decode", undefined, `the key must have at most ${3 * maxBytes} bytes, and has ${length}`);
-  if (!escaped.test(key)) {
-    throw broken("decode", key, "a key consists of A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal");
-  }
-  let resource: string;
-  try {
-    resource = decodeURIComponent(key.replaceAll("=", "%"));
-  } catch {
-    throw broken("decode", key, "the key must be the form of valid UTF-8");
-  }
-  const canonical = encodeKey(resource);
-  if (canonical !== key) throw broken("decode", key, `the key must be written as ${JSON.stringify(canonical)}`);
   return resource;
 }
 

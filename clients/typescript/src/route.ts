@@ -42,7 +42,7 @@ export class Router {
   }
 
   /** Notes that a direct subject did not answer, and the front subject did. */
-  avoidDirect(): void {
+  avoid(): void {
     const now = this.clock.now();
     if (now < this.#detourUntil) return;
     this.#detour = Math.min(Math.max(2 * this.#detour, minDetour), maxDetour);
@@ -50,7 +50,7 @@ export class Router {
   }
 
   /** Notes that a direct subject answered. */
-  directAnswered(): void {
+  proven(): void {
     this.#detour = 0;
     this.#detourUntil = -Infinity;
   }

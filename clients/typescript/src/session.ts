@@ -18,7 +18,7 @@ const trials = 2;
 /** A lease in a session. */
 export interface Member extends Kept {
   /** The session prolongs it no more. The lease takes over the end that it has there. */
-  dropped(): void;
+  keeperLost(): void;
 }
 
 /** What the sessions of a client report. */
@@ -131,7 +131,7 @@ export class Session implements Keeper<Member>, Listener {
     this.core.alarms.stop(this.#alarm);
     this.#channel.close();
     this.observer.closed(this);
-    this.#dropAll();
+    this.#loseAll();
   }
 
   /** Sends at once what may have been lost with the last connection. */
@@ -194,17 +194,17 @@ export class Session implements Keeper<Member>, Listener {
     this.#schedule(renewal);
   }
 
-  #dropAll(): void {
-    const dropped = [...this.#kept];
+  #loseAll(): void {
+    const lost = [...this.#kept];
     this.#kept.clear();
-    for (const lease of dropped) lease.dropped();
+    for (const lease of lost) lease.keeperLost();
   }
 
   /** Reports to its leases that the keeps begin to fail; undefined: that they succeed again. */
   #report(error: HoldfastError | undefined): void {
     if (this.#failing === (error !== undefined)) return;
     this.#failing = error !== undefined;
-    for (const lease of [...this.#kept]) lease.endangered(error);
+    for (const lease of [...this.#kept]) lease.keeperFails(error);
   }
 
   /** Drops a keep that had no effect. The alarm brings the next one. */
@@ -224,7 +224,7 @@ export class Session implements Keeper<Member>, Listener {
     this.observer.answered();
     this.#schedule(renewal);
     if (!this.#isWhole(sent, reply)) {
-      this.#dropAll(); // they take over the end that is known from the answer before
+      this.#loseAll(); // they take over the end that is known from the answer before
       this.#losses = reply.losses;
       this.#keepsFrom = this.#proved = this.core.clock.now();
     }

@@ -25,9 +25,9 @@ from ._errors import (
     UnavailableReason,
     UnknownOutcome,
 )
+from ._key import encode_key, shard_of
 from ._lease import Event, EventKind, HeldBack, Lease, LockState
 from ._lock import HeldLock, JeopardyHook, Lock
-from ._names import decode_key, encode_key, shard_of
 from ._options import Duration, LockOptions, Mode, OnLost
 from ._scope import LockScope
 from ._watch import Watch
@@ -66,7 +66,6 @@ __all__ = [
     "Exhausted",
     "Closed",
     "encode_key",
-    "decode_key",
     "shard_of",
     "format_fence",
 ]

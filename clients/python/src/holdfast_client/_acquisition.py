@@ -6,13 +6,13 @@ import secrets
 
 from . import _clock
 from ._errors import LockTimeout, Unavailable, UnknownOutcome
-from ._exchange import Exchange
+from ._exchange import Exchange, Request
+from ._failures import refused
 from ._handle import Handle
 from ._handles import Handles
-from ._names import encode_key, normalize
+from ._key import encode_key, normalize
 from ._options import Terms, millis
-from ._refusal import refused
-from ._resend import MAX_RESEND
+from ._pauses import MAX_RESEND
 from ._sender import Answer
 
 # The wait that one attempt asks for, in seconds. Every attempt renews it. It runs out if the client is gone.
@@ -80,17 +80,8 @@ class Acquisition:
             self._core.check("acquire", self._name)
             waits = self._wait() > 0
             pause = min(self._terms.ttl / QUIET_PARTS, MAX_RESEND) if waits else MAX_RESEND
-            x = Exchange(
-                self._core.sender,
-                self._core.exchanges,
-                "acquire",
-                self._name,
-                self._key,
-                self._message,
-                max_pause=pause,
-                waits=waits,
-                gives_up=True,
-            )
+            request = Request("acquire", self._name, self._key, self._message, pause, waits, gives_up=True)
+            x = Exchange(self._core.sender, self._core.exchanges, request)
             again = False
             try:
                 a = await self._run(x)

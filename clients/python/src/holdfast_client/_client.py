@@ -17,11 +17,12 @@ from nats.aio.client import Client as Connection
 
 from ._acquisition import Acquisition
 from ._connect import warn_of_end
-from ._errors import Closed, HoldfastError, Invalid
+from ._errors import HoldfastError, Invalid
+from ._failures import refused
 from ._handles import Handles
+from ._key import encode_key, normalize
 from ._lease import HeldBack, Lease, LockState
 from ._lock import JeopardyHook, Lock
-from ._names import encode_key, normalize
 from ._options import (
     Duration,
     LockOptions,
@@ -34,7 +35,6 @@ from ._options import (
     check_ttl,
     seconds,
 )
-from ._refusal import refused
 from ._scope import LockScope
 from ._sender import Answer
 from ._watch import Watch, check_pattern
@@ -49,7 +49,7 @@ MAX_PREFIX_BYTES = 64
 class Client:
     """Locks of one owner over a connection of the application.
 
-    A client belongs to one event loop: that of its first call. Its methods may be called by several tasks at a time.
+    A client belongs to the event loop in which it is made. Its methods may be called by several tasks at a time.
 
     Args:
         nc: the connection; the client does not close it.
@@ -85,29 +85,25 @@ class Client:
             raise Invalid(f"nc must be a connection, as of await holdfast_client.connect(...), is {nc!r:.80}")
         self._nc = nc
         warn_of_end(nc)
-        self._owner = _new_owner() if owner is None else check_owner(owner)
         self._ttl = check_ttl(ttl)
         self._on_jeopardy = on_jeopardy
-        self._make_handles = partial(
-            Handles,
+        self._handles = Handles(
             nc,
-            owner=self._owner,
+            owner=_new_owner() if owner is None else check_owner(owner),
             timeout=seconds("timeout", timeout, 0.001),
             prefix=prefix,
             use_sessions=sessions,
             secret=check_secret(secret),
         )
-        self._handles: Handles | None = None
-        self._closed = False
         self._closing: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
-        return f"<holdfast_client.Client {self._owner!r}>"
+        return f"<holdfast_client.Client {self.owner!r}>"
 
     @property
     def owner(self) -> str:
         """The name of the holder at the service."""
-        return self._owner
+        return self._handles.core.owner
 
     def lock(self, name: str, *, on_lost: OnLost = "cancel", **options: Unpack[LockOptions]) -> LockScope:
         """Return a block that runs under a lock: `async with client.lock("orders.42") as lock`.
@@ -125,7 +121,7 @@ class Client:
         """
         if on_lost not in ("cancel", "event"):
             raise Invalid(f'on_lost must be "cancel" or "event", is {on_lost!r}', operation="acquire", resource=name)
-        terms = check_terms(self._ttl, **options)
+        terms = check_terms(self._ttl, options)
         return LockScope(lambda: self._acquire(name, terms), cancel=on_lost == "cancel")
 
     async def acquire(self, name: str, **options: Unpack[LockOptions]) -> Lock:
@@ -143,7 +139,7 @@ class Client:
             Exhausted: the resource has used up its tokens.
             Closed: the client is closed.
         """
-        return await self._acquire(name, check_terms(self._ttl, **options))
+        return await self._acquire(name, check_terms(self._ttl, options))
 
     async def get(self, name: str) -> LockState:
         """Return what the service knows of a resource.
@@ -201,8 +197,7 @@ class Client:
         Raises:
             UnknownOutcome: not everything was answered in time.
         """
-        self._closed = True
-        if self._handles is None or self._handles.core.process.inherited:
+        if self._handles.core.process.inherited:
             return
         if self._closing is None:
             self._closing = self._handles.core.spawn(self._handles.close())
@@ -221,13 +216,10 @@ class Client:
                 raise
 
     def _start(self, operation: str) -> Handles:
-        if self._closed:
-            raise Closed("the client is closed", operation=operation)
-        if self._handles is None:
-            self._handles = self._make_handles()
         self._handles.core.process.check(operation)
+        self._handles.core.check(operation)
         if self._handles.core.loop is not asyncio.get_running_loop():
-            raise RuntimeError("a client belongs to the event loop of its first call; make one client for each loop")
+            raise RuntimeError("a client belongs to the event loop in which it is made; make one for each loop")
         return self._handles
 
     async def _acquire(self, name: str, terms: Terms) -> Lock:

@@ -14,8 +14,8 @@ from nats.aio.client import Client as Connection
 from . import _clock
 from ._alarms import Alarms
 from ._errors import Closed, HoldfastError, Unavailable
-from ._exchange import Exchange
-from ._sender import Answer, Sender
+from ._exchange import Exchange, Request
+from ._sender import Answer, Client, Sender
 
 T = TypeVar("T")
 
@@ -54,17 +54,7 @@ class Core:
         watches: what ends with the connection or the client, each a function that is called with the reason.
     """
 
-    def __init__(
-        self,
-        nc: Connection,
-        *,
-        owner: str,
-        timeout: float,
-        prefix: str,
-        orphan: Callable[[dict[str, Any]], None],
-        reconnected: Callable[[], None],
-        unreachable: Callable[[], None],
-    ) -> None:
+    def __init__(self, nc: Connection, *, owner: str, timeout: float, prefix: str, client: Client) -> None:
         """Begin to receive answers.
 
         Args:
@@ -72,9 +62,7 @@ class Core:
             owner: in whose name requests are sent.
             timeout: how long a call waits for its answer.
             prefix: that of the subjects.
-            orphan: is called with each lease that was granted in an answer that is not expected any more.
-            reconnected: is called when the connection is there again after an interruption.
-            unreachable: is called when a direct subject has no responder.
+            client: what the sender reports to.
         """
         self.nc = nc
         self.owner = owner
@@ -85,13 +73,12 @@ class Core:
         self.exchanges: set[Exchange] = set()
         self.watches: set[Callable[[HoldfastError], None]] = set()
         self.loop = asyncio.get_running_loop()
-        self._restored = reconnected
         self._tasks: set[asyncio.Task[Any]] = set()
         self._background: set[asyncio.Task[None]] = set()
         # No request is sent any more.
         self._ended = False
         self.alarms = Alarms()
-        self.sender = Sender(nc, prefix, owner, orphan=orphan, reconnected=self._reconnected, unreachable=unreachable)
+        self.sender = Sender(nc, prefix, owner, client)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something in a task of the client, which close waits for."""
@@ -133,12 +120,8 @@ class Core:
         self, op: str, resource: str, key: str, payload: bytes, within: float, *, gives_up: bool = False
     ) -> Answer:
         """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
-        return await self.run(
-            Exchange(self.sender, self.exchanges, op, resource, key, lambda: payload, gives_up=gives_up), within
-        )
-
-    async def run(self, x: Exchange, within: float) -> Answer:
-        """Return the answer to a request; if there is none in time, raise as call."""
+        request = Request(op, resource, key, lambda: payload, gives_up=gives_up)
+        x = Exchange(self.sender, self.exchanges, request)
         try:
             return await x.run(_clock.now() + max(within, 0))
         finally:
@@ -169,7 +152,7 @@ class Core:
         """End the calls and watches of the application. Requests can be sent until end is called."""
         self.closed = True
         for x in self.exchanges:
-            if x.gives_up:
+            if x.request.gives_up:
                 x.stop()
         self._end_watches(Closed("the client is closed", operation="watch"))
 
@@ -186,13 +169,12 @@ class Core:
             task.cancel()
         return not unfinished
 
-    def _reconnected(self) -> None:
+    def reconnected(self) -> None:
+        """Send again at once what may have been lost with the last connection."""
         for x in self.exchanges:
             x.reconnected()
         if self.sender.off:
             self._end_watches(Unavailable("the connection is closed", operation="watch"))
-        else:
-            self._restored()
 
     def _end_watches(self, error: HoldfastError) -> None:
         for end in tuple(self.watches):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from nats.aio.client import Client as Connection
@@ -12,19 +12,25 @@ from nats.aio.client import Client as Connection
 _DENIAL = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)"', re.IGNORECASE)
 
 
+class Open(Protocol):
+    """An attempt that has no answer yet. Denials note in it what they have to remember of its subject."""
+
+    denials: list[set[Any]]
+
+
 class Publisher(Protocol):
-    """A sender, as far as denials concern it. Subjects are in lower case, and attempts are named by their number."""
+    """A sender, as far as denials concern it. Subjects are in lower case."""
 
     def receives(self, subject: str) -> bool:
         """Return whether answers come to a subject."""
         ...
 
-    def published_on(self, subject: str) -> list[int]:
-        """Return the open attempts that were published on a subject."""
+    def published_on(self, subject: str) -> Sequence[Open]:
+        """Return the open attempts that were published on a subject, the oldest first."""
         ...
 
-    def deny(self, attempts: Iterable[int], error: str) -> None:
-        """Answer attempts that NATS has denied."""
+    def deny(self, subject: str, error: str) -> None:
+        """Answer the open attempts on a subject, which NATS has denied."""
         ...
 
     def deafen(self, error: str) -> None:
@@ -43,8 +49,6 @@ class Denials:
         self._behind = self._nc._error_cb
         self._nc._error_cb = self._report
         self._senders: list[Publisher] = []
-        # The attempts that were open at each denial of a subject on which more are open.
-        self._counted: dict[str, list[set[tuple[Publisher, int]]]] = {}
 
     @staticmethod
     def reported_to(sender: Publisher, nc: Connection) -> Denials:
@@ -76,11 +80,13 @@ class Denials:
             if sender.receives(subject):
                 sender.deafen(error)
                 return
-        by_sender = [(sender, sender.published_on(subject)) for sender in self._senders]
-        open = {(sender, attempt) for sender, attempts in by_sender for attempt in attempts}
-        times = [*(before for before in self._counted.pop(subject, ()) if before <= open), open]
-        if len(times) < len(open):
-            self._counted[subject] = times
+        open = [attempt for sender in self._senders for attempt in sender.published_on(subject)]
+        if not open:
             return
-        for sender, attempts in by_sender:
-            sender.deny(attempts, error)
+        # They are counted in the first attempt: without it the earlier denials may have been of that one.
+        first, now = open[0], {*open}
+        first.denials = [*(before for before in first.denials if before <= now), now]
+        if len(first.denials) < len(open):
+            return
+        for sender in self._senders:
+            sender.deny(subject, error)

@@ -7,7 +7,7 @@ import asyncio
 from . import _clock
 from ._core import Core
 from ._errors import HoldfastError, Invalid
-from ._resend import FIRST_RESEND
+from ._pauses import FIRST_RESEND
 
 # How long an answer to info counts as up to date after a direct subject had no responder, in seconds.
 FRESH = 5.0
@@ -40,11 +40,6 @@ class Deployment:
         self.known = asyncio.Event()
         self._begun = self._queried = _clock.now()
         self._task = core.spawn(self._find())
-
-    @property
-    def orders(self) -> bool:
-        """Whether a request about a lease may have a number."""
-        return "order" in self.features
 
     def close(self) -> None:
         """Send no more requests."""

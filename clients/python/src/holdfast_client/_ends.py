@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Protocol
 
 from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from ._core import Core
@@ -30,97 +30,70 @@ class Follower(Protocol):
 
 
 class Ends:
-    """Receives the ends of leases: a subscription for each resource, one task that makes and removes them."""
+    """Receives the ends of leases: a subscription for each, made and removed by a task of its own."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._followers: dict[str, list[Follower]] = {}
-        self._changed: dict[str, None] = {}
-        self._subscriptions: dict[str, Subscription] = {}
+        # Those that follow, and what is set when they do not any more.
+        self._followers: dict[Follower, asyncio.Event] = {}
+        self._one_by_one = asyncio.Lock()
+        self._proven = False
         self._refused = False
-        self._task: asyncio.Task[None] | None = None
-        self._posted = asyncio.Event()
 
     def add(self, key: str, follower: Follower) -> bool:
         """Subscribe to the ends of the leases of a key. Return False if the client does not."""
         if self._refused or len(self._followers) >= MAX_SUBSCRIBED or self._core.closed:
             return False
-        self._followers.setdefault(key, []).append(follower)
-        self._change(key)
-        if self._task is None:
-            self._task = self._core.spawn(self._run())
+        left = self._followers[follower] = asyncio.Event()
+        self._core.spawn(self._follow(key, follower, left))
         return True
 
-    def remove(self, key: str, follower: Follower) -> None:
+    def remove(self, follower: Follower) -> None:
         """Unsubscribe."""
-        followers = self._followers.get(key, [])
-        if follower in followers:
-            followers.remove(follower)
-        if not followers:
-            self._followers.pop(key, None)
-        self._change(key)
+        left = self._followers.pop(follower, None)
+        if left is not None:
+            left.set()
 
     def reconnected(self) -> None:
         """Look at every lease, since events may have been missed."""
-        for key in self._followers:
-            self._change(key)
+        for follower in tuple(self._followers):
+            follower.subscribed()
 
     def close(self) -> None:
         """Remove all subscriptions."""
-        self._changed.update(dict.fromkeys(self._subscriptions))
-        self._followers.clear()
-        self._posted.set()
+        for follower in tuple(self._followers):
+            self.remove(follower)
 
-    def _change(self, key: str) -> None:
-        self._changed[key] = None
-        self._posted.set()
+    async def _follow(self, key: str, follower: Follower, left: asyncio.Event) -> None:
+        async def received(m: Msg) -> None:
+            headers = m.headers or {}
+            token = headers.get("Fencing-Token", "")
+            if headers.get("Holdfast-Event") in ("RELEASED", "EXPIRED", "BROKEN") and token.isdecimal():
+                follower.received(int(token))
 
-    async def _run(self) -> None:
-        while True:
-            await self._posted.wait()
-            self._posted.clear()
-            while self._changed:
-                key, _ = self._changed.popitem()
-                await self._update(key)
-            if self._core.closed:
-                return
-
-    async def _update(self, key: str) -> None:
         try:
-            if key not in self._followers:
-                subscription = self._subscriptions.pop(key, None)
-                if subscription is not None:
-                    await subscription.unsubscribe()
-                return
-            if key not in self._subscriptions and not self._refused:
-                await self._subscribe(key)
-        except (NatsError, OSError):
-            return  # the connection is closed
-        if key in self._subscriptions:
-            for follower in tuple(self._followers.get(key, ())):
+            async with self._one_by_one:
+                if left.is_set():
+                    return
+                subject = f"{self._core.prefix}.event.{key}"
+                subscription = await self._core.nc.subscribe(subject, cb=received, pending_msgs_limit=EVENTS_AHEAD)
+                await self._prove()
+            if not left.is_set():
                 follower.subscribed()
+                await left.wait()
+            await subscription.unsubscribe()
+        except (NatsError, OSError):
+            pass  # the connection is closed
 
-    async def _subscribe(self, key: str) -> None:
-        subject = f"{self._core.prefix}.event.{key}"
-        first = not self._subscriptions
-        self._subscriptions[key] = await self._core.nc.subscribe(
-            subject, cb=self._received, pending_msgs_limit=EVENTS_AHEAD
-        )
-        # NATS reports a refusal to the error handler of the application, so the first one is tried alone: a user
-        # without the right gets one error, and not one for each lock.
-        if first and self._core.nc.is_connected:
-            await self._core.nc.flush()
-        error = str(self._core.nc.last_error or "").lower()
+    async def _prove(self) -> None:
+        # NATS reports a refusal to the error handler of the application, so the first subscription is tried alone: a
+        # user without the right gets one error, and not one for each lock.
+        nc = self._core.nc
+        if not self._proven and nc.is_connected:
+            with suppress(NatsError, OSError):
+                await nc.flush()
+                self._proven = True
+        error = str(nc.last_error or "").lower()
         if "permissions violation" in error and f"{self._core.prefix}.event.".lower() in error:
             self._refused = True
-            for refused in self._subscriptions:
-                self._changed[refused] = None
-            self._followers.clear()
-
-    async def _received(self, m: Msg) -> None:
-        headers = m.headers or {}
-        token = headers.get("Fencing-Token", "")
-        if headers.get("Holdfast-Event") in ("RELEASED", "EXPIRED", "BROKEN") and token.isdecimal():
-            key = m.subject.removeprefix(f"{self._core.prefix}.event.")
-            for follower in tuple(self._followers.get(key, ())):
-                follower.received(int(token))
+            self.close()

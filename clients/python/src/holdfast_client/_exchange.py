@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from . import _clock
 from ._errors import Closed, HoldfastError, Unavailable, UnavailableReason, UnknownOutcome
-from ._resend import MAX_RESEND, resend_after, retry_after
+from ._pauses import MAX_RESEND, resend_after, retry_after
 from ._sender import DENIED, GARBLED, NO_RESPONDERS, NOT_SENT, Answer, Sender
 
 # How many attempts of one request are expected to be answered. The service answers the latest.
@@ -21,55 +22,48 @@ MIN_CONTACT = 0.3
 _WITHOUT_EFFECT = {"info", "list", "get"}
 
 
-class Exchange:
-    """Sends one request until it is answered. It is run once, and finished in any case.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an exchange sends.
 
-    Args:
-        sender: sends the attempts.
-        exchanges: the set of those that are run, which it joins.
+    Attributes:
         op: the operation.
         resource: the name that errors show; empty: the request is about none.
-        key: that of the resource or session; empty: the request is about none, and its subject ends with op.
+        key: that of the resource; empty: the request is about none, and its subject ends with op.
         message: returns the request as it is to be sent now; it must be the same one to the service each time.
         max_pause: bounds the pauses between attempts.
         waits: the service may leave the request without an answer for a time.
-        shard: that of a session; None: that of the key.
         gives_up: a caller waits, whose call ends when the client begins to close. The caller learns of what another
             attempt would hardly change: that NATS denies the request, that the deployment has not answered this client
             at all, or that its shard has had no owner for long.
+    """
+
+    op: str
+    resource: str
+    key: str
+    message: Callable[[], bytes]
+    max_pause: float = MAX_RESEND
+    waits: bool = False
+    gives_up: bool = False
+
+
+class Exchange:
+    """Sends one request until it is answered. It is run once, and finished in any case.
 
     Attributes:
+        request: what it sends.
         given_back: tokens of leases that are given back, so that a grant of one of them does not count.
     """
 
-    def __init__(
-        self,
-        sender: Sender,
-        exchanges: set[Exchange],
-        op: str,
-        resource: str,
-        key: str,
-        message: Callable[[], bytes],
-        *,
-        max_pause: float = MAX_RESEND,
-        waits: bool = False,
-        shard: int | None = None,
-        gives_up: bool = False,
-    ) -> None:
-        self.gives_up = gives_up
+    def __init__(self, sender: Sender, exchanges: set[Exchange], request: Request) -> None:
+        """Join the exchanges when it is run."""
+        self.request = request
         self._denied = False
         self._lasting = False
         self._patience = 0.0
         self._reason: UnavailableReason | None = None
         self._sender = sender
         self._exchanges = exchanges
-        self._op = op
-        self._resource = resource
-        self._key = key
-        self._message = message
-        self._max_pause = max_pause
-        self._waits = waits
-        self._shard = shard
         self._open: list[int] = []
         # Attempts that have been forgotten may have had an effect.
         self._unsure = False
@@ -114,7 +108,7 @@ class Exchange:
             if self._renew or now >= self._due:
                 self._send(now)
             next_look = self._due if deadline is None else min(self._due, deadline)
-            if self.gives_up and self._obstacle and not self._sender.answered:
+            if self.request.gives_up and self._obstacle and not self._sender.answered:
                 next_look = min(next_look, self._patience)
             timer = loop.call_later(max(next_look - now, 0), self._changed.set)
             try:
@@ -152,7 +146,7 @@ class Exchange:
 
     def _hopeless(self, now: float) -> bool:
         # Whether another attempt would hardly change what has kept the earlier ones from having an effect.
-        if not self.gives_up:
+        if not self.request.gives_up:
             return False
         if self._sender.deaf:
             return True
@@ -162,15 +156,14 @@ class Exchange:
 
     def _send(self, now: float) -> None:
         self._renew = False
-        self._due = now + min(resend_after(self._sent), self._max_pause)
+        self._due = now + min(resend_after(self._sent), self.request.max_pause)
         if self._open and self._sender.is_queued(self._open[-1]):
             return  # the connection takes nothing; what waits for it is not to grow
-        if self._key:
-            route = self._sender.router.route(self._op, self._key, self._sent, self._shard)
+        if self.request.key:
+            route = self._sender.router.route(self.request.op, self.request.key, self._sent)
         else:
-            route = f"{self._sender.router.prefix}.{self._op}", False
-        about = "" if self._op == "end" else self._key
-        id = self._sender.send(route, self._message(), self._receive, about)
+            route = f"{self._sender.router.prefix}.{self.request.op}", False
+        id = self._sender.send(route, self.request.message(), self._receive, self.request.key)
         self._sent += 1
         if len(self._open) == OPEN_ATTEMPTS:
             self._sender.forget((self._open.pop(0),))
@@ -190,7 +183,7 @@ class Exchange:
             a = self._came.pop(0)
             self._drop(a.id)
             if not self._had_no_effect(a):
-                if not a.direct and self._key and self._sent > 1 and not self._waits:
+                if not a.direct and self.request.key and self._sent > 1 and not self.request.waits:
                     self._sender.router.avoid()
                 a.alone = self.definite
                 return a
@@ -242,7 +235,7 @@ class Exchange:
     def _give_up(self, cause: str, *, stopped: bool = False) -> HoldfastError:
         # What is known of the effect of a request that was not answered.
         self._settle()
-        definite = self.definite or self._op in _WITHOUT_EFFECT
+        definite = self.definite or self.request.op in _WITHOUT_EFFECT
         reason = None if stopped or not definite else self._reason
         if self._sender.deaf:
             cause, reason = self._sender.deaf, "permission" if definite else None
@@ -250,4 +243,4 @@ class Exchange:
             # What it says is true of the attempt that it answers, and not of the earlier one that is unanswered.
             cause = "an attempt had no answer, and a later one was refused"
         kind = Closed if stopped else Unavailable if definite else UnknownOutcome
-        return kind(cause, operation=self._op, resource=self._resource, reason=reason)
+        return kind(cause, operation=self.request.op, resource=self.request.resource, reason=reason)

@@ -13,11 +13,11 @@ from ._core import Core
 from ._deployment import Deployment
 from ._errors import HoldfastError, UnknownOutcome
 from ._estimate import MAX_ORDER
+from ._failures import LOSSES, refused
 from ._keeper import Kept
 from ._options import millis
-from ._refusal import LOSSES, refused
+from ._pauses import resend_after, retry_after
 from ._renewal import Renewal, spread
-from ._resend import resend_after, retry_after
 from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
 from ._session import Session
 from ._sessions import Sessions
@@ -177,7 +177,7 @@ class Extensions(Renewal):
         When a caller waits, the pause behind it is no longer than that of any other request.
         """
         self._name()
-        self.order = self._number if self._deployment.orders else 0
+        self.order = self._number if "order" in self._deployment.features else 0
         fields: dict[str, object] = {"ttl_ms": millis(self.asked)}
         if self.session is not None:
             fields["session"] = self.session.id
@@ -221,7 +221,7 @@ class Extensions(Renewal):
             return
         if self._active and now >= self.due:
             if self.attempts > 0:
-                self._lease.endanger("no answer")
+                self._lease.keeper_fails("no answer")
             self.send()
         self._schedule()
 
@@ -266,13 +266,13 @@ class Extensions(Renewal):
                 self.due = min(self.due, _clock.now() + retry_after(self.idle))
                 self.idle += 1
             self._schedule()
-            lease.endanger(a.reply.get("error", "no node can decide"))
+            lease.keeper_fails(a.reply.get("error", "no node can decide"))
         elif a.status in ("OVERLOADED", "INVALID", "EXHAUSTED"):
             self._refused(a)
         elif a.status in LOSSES:
             lease.end("extend", a)
         else:
-            lease.endanger("an answer could not be read" if a.status == GARBLED else f"the answer is {a.status!r}")
+            lease.keeper_fails("an answer could not be read" if a.status == GARBLED else f"the answer is {a.status!r}")
 
     def _granted(self, a: Answer) -> None:
         if not self.take(a.id, a.lease.get("remaining_ms", 0) / 1000, a.order):
@@ -286,7 +286,7 @@ class Extensions(Renewal):
             self.add(lease)
         self._schedule()
         if not self.has_open(a.id):
-            lease.safe()
+            lease.keeper_fails(None)
 
     def _refused(self, a: Answer) -> None:
         self.drop(a.id)  # the alarm brings the next attempt
@@ -301,7 +301,7 @@ class Extensions(Renewal):
             self.ask(self._confirmed)
             self._answer(a.id, error)
         self._schedule()
-        self._lease.endanger(error.message)
+        self._lease.keeper_fails(error.message)
 
     def _change(self, above: int = 0) -> None:
         # What the attempts from now on ask for is something else, or has to prevail over another client.

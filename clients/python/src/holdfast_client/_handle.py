@@ -10,14 +10,14 @@ from . import _clock
 from ._core import Core
 from ._deployment import Deployment
 from ._ends import Ends
-from ._errors import HoldfastError, Invalid, LockLost, LockReleased, LossReason, Overloaded, Unavailable, UnknownOutcome
+from ._errors import HoldfastError, Invalid, LockLost, LockReleased, LossReason, Unavailable, UnknownOutcome
 from ._estimate import MAX_ORDER
 from ._extensions import Extensions
+from ._failures import LOSSES, holder_of, lost, lost_by, refused
 from ._hints import Hints, ended
 from ._keeper import Keeper
 from ._lease import Lease
 from ._options import Terms
-from ._refusal import LOSSES, holder_of, lost, lost_by, refused
 from ._sender import Answer
 from ._sessions import Sessions
 
@@ -38,6 +38,7 @@ class Handle:
     Attributes:
         keeper: what keeps it alive: its extensions, or a session.
         found: why it is lost; None: it is not.
+        lost: is set when it is lost.
         failing: the application knows that renewals fail.
         on_jeopardy: is called by the loop when renewals begin to fail, with the error, and when they succeed again.
     """
@@ -62,15 +63,15 @@ class Handle:
         self.keeper: Keeper = self._extensions
         self._hints = Hints(self, parts.core, parts.ends)
         self.found: LockLost | None = None
+        self.lost = asyncio.Event()
         self.failing = False
         self.on_jeopardy: Callable[[HoldfastError | None], None] | None = None
         # When the lease is over at the service, too; set when it is not held any more.
         self._ends = 0.0
         self._holding = True
-        self._lost: asyncio.Event | None = None
         self._listeners: list[Callable[[], None]] = []
         self._released: asyncio.Future[HoldfastError | None] | None = None
-        self._setting: asyncio.Lock | None = None
+        self._setting = asyncio.Lock()
         self._sets = 0
         self._held[name, self.token] = self
         self._extensions.begin()
@@ -96,15 +97,6 @@ class Handle:
         keeper = self.keeper
         until = keeper.until
         return max(until if keeper is self.keeper else 0.0, self._extensions.until)
-
-    @property
-    def lost(self) -> asyncio.Event:
-        """Is set when the lease is lost."""
-        if self._lost is None:
-            self._lost = asyncio.Event()
-            if self.found is not None:
-                self._lost.set()
-        return self._lost
 
     def when_lost(self, listener: Callable[[], None]) -> None:
         """Have a function called by the loop when the lease is lost."""
@@ -148,8 +140,6 @@ class Handle:
         """Replace the metadata and wait for the answer. The service takes calls in the order in which they come."""
         self.check("set")
         await self._deployment.need("values", "upgrade all nodes, or set them with acquire", "set", self.name)
-        if self._setting is None:
-            self._setting = asyncio.Lock()
         async with self._setting:
             self.check("set")
             a = await self._set(metadata)
@@ -166,7 +156,7 @@ class Handle:
     async def _set(self, metadata: dict[str, str]) -> Answer:
         while True:
             self._sets = min(self._sets + 1, MAX_ORDER)
-            order = {"order": self._sets} if self._deployment.orders else {}
+            order = {"order": self._sets} if "order" in self._deployment.features else {}
             a = await self.core.call("set", self.name, self.key, self.message(metadata=metadata, **order))
             if a.status != "UPDATED" or a.order <= self._sets:
                 return a
@@ -181,7 +171,8 @@ class Handle:
             raise self._again(self.found, "release")
         released = self._released
         if released is None:
-            released = self.surrender()
+            released = self._released = asyncio.get_running_loop().create_future()
+            self.detach()
             await self._release()
         error = await asyncio.shield(released)
         if error is not None:
@@ -191,22 +182,6 @@ class Handle:
         """Hold the lease no more, because it is released."""
         self._holding = False
         self._stop(LockReleased("the lock was released", operation="extend", resource=self.name))
-
-    def surrender(self) -> asyncio.Future[HoldfastError | None]:
-        """Hold the lease no more, because it is to be released, and return the outcome of that, which settle sets."""
-        self._released = asyncio.get_running_loop().create_future()
-        self.detach()
-        return self._released
-
-    def settle(self, outcome: HoldfastError | None) -> None:
-        """Note that the lease is released, or why not. Later calls have no effect."""
-        if self._released is not None and not self._released.done():
-            self._released.set_result(outcome)
-
-    async def release_alone(self) -> None:
-        """Release a surrendered lease by a request of its own, because the end of its session did not."""
-        if self._released is not None and not self._released.done():
-            await self._release()
 
     def discard(self) -> None:
         """Hold the lease no more. It is given back by another way."""
@@ -222,14 +197,19 @@ class Handle:
         try:
             answer = await self._request_release(min(self.core.timeout, self._ends - _clock.now()))
         except HoldfastError as e:
-            self.settle(e)
+            self._settle(e)
             self._release_later()
         except BaseException:
             self._release_later()
             raise
         else:
-            self.settle(self._outcome(answer))
+            self._settle(self._outcome(answer))
             self._extensions.leave()
+
+    def _settle(self, outcome: HoldfastError | None) -> None:
+        # Notes that the lease is released, or why not. Later calls have no effect.
+        if self._released is not None and not self._released.done():
+            self._released.set_result(outcome)
 
     async def _request_release(self, within: float) -> Answer:
         return await self.core.request("release", self.name, self.key, self.message(), within)
@@ -243,19 +223,18 @@ class Handle:
             except HoldfastError:
                 self._extensions.forsake()
             else:
-                self.settle(self._outcome(answer))
+                self._settle(self._outcome(answer))
 
-        def ended(_: asyncio.Task[None]) -> None:
+        def ended(_: asyncio.Task[None] | None) -> None:
             self._extensions.leave()
-            self.settle(UnknownOutcome("no answer", operation="release", resource=self.name))
+            self._settle(UnknownOutcome("no answer", operation="release", resource=self.name))
 
         task = self.core.background(run())
         if task is not None:
             task.add_done_callback(ended)  # it may be cancelled before its first step
-            return
-        self._extensions.forsake()
-        self._extensions.leave()
-        self.settle(Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name))
+        else:
+            self._extensions.forsake()
+            ended(None)
 
     def _outcome(self, a: Answer) -> HoldfastError | None:
         if a.status == "RELEASED":
@@ -307,7 +286,7 @@ class Handle:
         reason: LossReason = "stale_token" if same_owner else "not_owner" if held else "not_held"
         self._lose(lost_by("get", self.name, reason, Lease.parse(lease) if held else None))
 
-    def uncovered(self, keeper: Keeper) -> None:
+    def keeper_lost(self, keeper: Keeper) -> None:
         """Note that this keeper does not keep the lease alive any more."""
         if self.keeper is keeper and self._holding:
             self._extensions.add(self)
@@ -320,19 +299,12 @@ class Handle:
             self.token = token
             self.fence, self.slots = lease.get("fence", ""), tuple(lease.get("slots", ()))
 
-    def endanger(self, cause: str) -> None:
-        """Report to the application, once, that renewals have begun to fail."""
-        if not self.failing and self._holding:
-            self.failing = True
-            self._report(Unavailable(cause, operation="extend", resource=self.name))
-
-    def safe(self) -> None:
-        """Report to the application that renewals do not fail any more."""
-        if self.failing and self._holding:
-            self.failing = False
-            self._report(None)
-
-    def _report(self, error: HoldfastError | None) -> None:
+    def keeper_fails(self, cause: str | None) -> None:
+        """Report to the application, once, that renewals have begun to fail; None: that they do not any more."""
+        if self.failing == (cause is not None) or not self._holding:
+            return
+        self.failing = cause is not None
+        error = None if cause is None else Unavailable(cause, operation="extend", resource=self.name)
         if self.on_jeopardy is not None:
             self.core.loop.call_soon(self.on_jeopardy, error)
 
@@ -350,8 +322,7 @@ class Handle:
         self.found = error
         self._stop(error)
         self._extensions.leave()
-        if self._lost is not None:
-            self._lost.set()
+        self.lost.set()
         self.interrupt()
 
     def _stop(self, error: HoldfastError) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from base64 import b64encode
+from contextlib import suppress
 from typing import Any
 
 from nats.aio.client import Client as Connection
@@ -15,10 +16,8 @@ from ._core import Core
 from ._deployment import Deployment
 from ._ends import Ends
 from ._errors import HoldfastError, UnknownOutcome
-from ._exchange import Exchange
 from ._handle import Handle
-from ._names import encode_key
-from ._session import Session
+from ._key import encode_key
 from ._sessions import Sessions
 
 # How many leases are released at a time when the client is closed.
@@ -36,15 +35,7 @@ class Handles:
     def __init__(
         self, nc: Connection, *, owner: str, timeout: float, prefix: str, use_sessions: bool, secret: bytes
     ) -> None:
-        self.core = Core(
-            nc,
-            owner=owner,
-            timeout=timeout,
-            prefix=prefix,
-            orphan=self._orphan,
-            reconnected=self._reconnected,
-            unreachable=lambda: self.deployment.refresh(),
-        )
+        self.core = Core(nc, owner=owner, timeout=timeout, prefix=prefix, client=self)
         self.held: dict[tuple[str, int], Handle] = {}
         self.deployment = Deployment(self.core)
         self.sessions = Sessions(self.core, self.deployment, self.held, enabled=use_sessions)
@@ -90,49 +81,19 @@ class Handles:
             raise UnknownOutcome(cause, operation="close")
 
     async def _release_all(self) -> None:
-        covered: dict[object, list[Handle]] = {}
-        for handle in self.held.values():
-            covered.setdefault(handle.keeper, []).append(handle)
-        ending = [(x, covered[x]) for x in self.sessions.all() if x.can_end(len(covered.get(x, ())))]
-        together = [handle for _, handles in ending for handle in handles]
-        for session, _ in ending:
-            session.close()
-        for handle in together:
-            handle.surrender()  # before the request leaves: the lease may be over as soon as it arrives
-        try:
-            await asyncio.gather(*(self._end(session, handles) for session, handles in ending))
-            queue = [x.release for x in self.held.values()] + [x.release_alone for x in together]
+        queue = [*self.held.values()]
 
-            async def work() -> None:
-                while queue:
-                    try:
-                        await queue.pop()()
-                    except HoldfastError:
-                        pass  # it was lost, or goes on to be released until it runs out
+        async def work() -> None:
+            while queue:
+                with suppress(HoldfastError):  # it was lost, or goes on to be released until it runs out
+                    await queue.pop().release()
 
-            await asyncio.gather(*(work() for _ in range(min(RELEASES_AT_ONCE, len(queue)))))
-        finally:
-            for handle in together:
-                cause = "the client was closed before an answer came"
-                handle.settle(UnknownOutcome(cause, operation="release", resource=handle.name))
+        await asyncio.gather(*(work() for _ in range(min(RELEASES_AT_ONCE, len(queue)))))
         for session in self.sessions.all():
             session.close()
 
-    async def _end(self, session: Session, handles: list[Handle]) -> None:
-        # Releases the surrendered leases of a session by its end. If that is not answered so, they stay surrendered.
-        core, shard = self.core, session.terms.shard
-        x = Exchange(
-            core.sender, core.exchanges, "end", "", session.id, session.ending, waits=True, shard=shard, gives_up=True
-        )
-        try:
-            a = await core.run(x, core.timeout / 2)
-        except HoldfastError:
-            return
-        if a.status == "RELEASED":
-            for handle in handles:
-                handle.settle(None)
-
-    def _orphan(self, lease: dict[str, Any]) -> None:
+    def orphaned(self, lease: dict[str, Any]) -> None:
+        """Give back a lease that was granted in an answer that is not expected any more."""
         # An answer may come twice, and the second time before a call has looked at the first.
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
         if any(x.has(name, token) for x in self.core.exchanges) or not self.give_back(lease):
@@ -140,7 +101,15 @@ class Handles:
         for x in self.core.exchanges:
             x.given_back.add(token)
 
-    def _reconnected(self) -> None:
+    def unanswered(self) -> None:
+        """Ask again what the service says about itself, because a direct subject has no responder."""
+        self.deployment.refresh()
+
+    def reconnected(self) -> None:
+        """Send again at once what may have been lost with the last connection, unless that was the last one."""
+        self.core.reconnected()
+        if self.core.sender.off:
+            return
         for handle in tuple(self.held.values()):
             handle.reconnected()
         self.sessions.reconnected()

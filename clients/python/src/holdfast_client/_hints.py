@@ -68,7 +68,7 @@ class Hints:
         """Verify nothing any more."""
         if self._subscribed:
             self._subscribed = False
-            self._ends.remove(self._lease.key, self)
+            self._ends.remove(self)
         self._core.sender.forget((self._peeked,))
         self._core.alarms.stop(self._alarm)
 

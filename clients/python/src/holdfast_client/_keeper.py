@@ -10,16 +10,12 @@ class Kept(Protocol):
 
     keeper: Keeper
 
-    def uncovered(self, keeper: Keeper) -> None:
+    def keeper_lost(self, keeper: Keeper) -> None:
         """Note that this keeper does not keep the lease alive any more."""
         ...
 
-    def endanger(self, cause: str) -> None:
-        """Note that the requests that keep the lease alive have begun to fail."""
-        ...
-
-    def safe(self) -> None:
-        """Note that these requests do not fail any more."""
+    def keeper_fails(self, cause: str | None) -> None:
+        """Note why the requests that keep the lease alive have begun to fail; None: they do not fail any more."""
         ...
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from . import _clock
-from ._errors import HoldfastError, Invalid, LossReason
+from ._errors import HoldfastError, LossReason
 from ._handle import Handle
 from ._options import Duration, check_metadata, check_ttl
-from .fence._claim import RESOURCE_HEADER, TOKEN_HEADER, format_fence
+from .fence._claim import Claim
 
 
 class HeldLock:
@@ -82,15 +82,8 @@ class HeldLock:
         Raises:
             Invalid: the lock has no such slot, or spaces around the name would be lost in a header.
         """
-        name, fence = self.name, self.fence
-        if slot is not None:
-            if slot not in self.slots:
-                raise Invalid(f"slot must be one of {self.slots}, is {slot}", operation="headers", resource=name)
-            name, fence = f"{name}#{slot}", format_fence(self.token)
-        if name.strip() != name:
-            message = "a header loses the spaces around the name; name the lock without them"
-            raise Invalid(message, operation="headers", resource=name)
-        return {TOKEN_HEADER: fence, RESOURCE_HEADER: name}
+        claim = Claim(self.name, self.fence) if slot is None else Claim.of(self, slot=slot)
+        return claim.headers()
 
 
 class Lock(HeldLock):

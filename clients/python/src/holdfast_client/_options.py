@@ -27,8 +27,6 @@ MAX_PERMITS = 1000
 MIN_TTL = 0.1
 MAX_TTL = 24 * 3600.0
 MAX_OWNER_BYTES = 256
-MAX_METADATA_ENTRIES = 16
-MAX_METADATA_BYTES = 1024
 MIN_SECRET_BYTES = 16
 MAX_SECRET_BYTES = 64
 
@@ -82,21 +80,14 @@ def check_secret(secret: bytes | None) -> bytes:
 
 
 def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
-    """Return a copy of the metadata; Invalid if the service would refuse them."""
+    """Return a copy of the metadata; Invalid if they are not text. The service checks their size."""
     try:
         copy = dict(metadata or {})
     except (TypeError, ValueError):
         raise Invalid("metadata must map text to text") from None
-    if len(copy) > MAX_METADATA_ENTRIES:
-        raise Invalid(f"metadata must have at most {MAX_METADATA_ENTRIES} entries, these have {len(copy)}")
-    try:
-        size = sum(len(k.encode()) + len(v.encode()) for k, v in copy.items())
-    except UnicodeEncodeError:
-        raise Invalid("metadata must be UTF-8, an entry has a lone surrogate") from None
-    except AttributeError:
-        raise Invalid("metadata must map text to text") from None
-    if size > MAX_METADATA_BYTES:
-        raise Invalid(f"metadata must have at most {MAX_METADATA_BYTES} bytes together, these have {size}")
+    texts: list[object] = [*copy.keys(), *copy.values()]
+    if not all(isinstance(text, str) for text in texts):
+        raise Invalid("metadata must map text to text")
     return copy
 
 
@@ -142,23 +133,12 @@ class Terms:
         return self.limit > 1
 
 
-def check_terms(
-    default_ttl: float,
-    /,
-    *,
-    ttl: Duration | None = None,
-    wait: Duration | None = None,
-    mode: Mode = "exclusive",
-    permits: int = 1,
-    limit: int | None = None,
-    metadata: Mapping[str, str] | None = None,
-    ephemeral: bool = False,
-    renew: bool = True,
-    **unknown: object,
-) -> Terms:
-    """Return the terms that the LockOptions ask for; Invalid if they break a rule, TypeError if one is unknown."""
-    for name in unknown:
+def check_terms(default_ttl: float, options: LockOptions) -> Terms:
+    """Return the terms that the options ask for; Invalid if they break a rule, TypeError if one is unknown."""
+    for name in options.keys() - LockOptions.__annotations__.keys():
         raise TypeError(f"a lock has no option {name!r}; it has {', '.join(LockOptions.__annotations__)}")
+    ttl, wait, limit = options.get("ttl"), options.get("wait"), options.get("limit")
+    mode, permits = options.get("mode", "exclusive"), options.get("permits", 1)
     if mode not in ("exclusive", "shared"):
         raise Invalid(f'mode must be "exclusive" or "shared", is {mode!r}')
     for name, number in (("limit", limit), ("permits", permits)):
@@ -176,7 +156,7 @@ def check_terms(
         wait=None if wait is None else seconds("wait", wait, 0),
         limit=0 if highest == 1 else highest,
         permits=permits,
-        metadata=check_metadata(metadata),
-        ephemeral=ephemeral,
-        renew=renew,
+        metadata=check_metadata(options.get("metadata")),
+        ephemeral=options.get("ephemeral", False),
+        renew=options.get("renew", True),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _clock
-from ._names import shard_of
+from ._key import shard_of
 
 # How long direct subjects are avoided after one did not answer where any other node did, in seconds. It doubles each
 # time that happens again, until a direct subject answers.

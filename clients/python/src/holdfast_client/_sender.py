@@ -7,8 +7,8 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
 
 from nats.aio.client import Client as Connection
 from nats.aio.msg import Msg
@@ -19,7 +19,7 @@ from . import _clock
 from ._connect import not_connected
 from ._denials import Denials
 from ._errors import Invalid, UnavailableReason
-from ._names import encode_key
+from ._key import encode_key
 from ._route import Router
 from ._window import Window
 
@@ -89,7 +89,10 @@ Receive = Callable[[Answer], None]
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """One message on its way. receive is None if no answer is expected, and queued until it is published."""
+    """One message on its way. receive is None if no answer is expected, and queued until it is published.
+
+    denials are the open attempts on its subject at each denial there, while it is the oldest of them.
+    """
 
     id: int
     subject: str
@@ -99,6 +102,23 @@ class Attempt:
     key: str
     sent: float
     queued: bool = True
+    denials: list[set[Any]] = field(default_factory=list[set[Any]])
+
+
+class Client(Protocol):
+    """What a sender reports to."""
+
+    def orphaned(self, lease: dict[str, Any]) -> None:
+        """Take in a lease that was granted in an answer that is not expected any more."""
+        ...
+
+    def reconnected(self) -> None:
+        """Note that the connection is there again after an interruption, or off."""
+        ...
+
+    def unanswered(self) -> None:
+        """Note that a direct subject has no responder."""
+        ...
 
 
 class Sender:
@@ -116,26 +136,8 @@ class Sender:
         deaf: why NATS sends no answers; empty: it does.
     """
 
-    def __init__(
-        self,
-        nc: Connection,
-        prefix: str,
-        owner: str,
-        *,
-        orphan: Callable[[dict[str, Any]], None],
-        reconnected: Callable[[], None],
-        unreachable: Callable[[], None],
-    ) -> None:
-        """Make a sender.
-
-        Args:
-            nc: the connection.
-            prefix: that of the subjects.
-            owner: in whose name requests are sent.
-            orphan: is called with each lease that was granted in an answer that is not expected any more.
-            reconnected: is called when the connection is there again after an interruption, or off.
-            unreachable: is called when a direct subject has no responder.
-        """
+    def __init__(self, nc: Connection, prefix: str, owner: str, client: Client) -> None:
+        """Make a sender on a connection, of requests in the name of an owner to subjects with a prefix."""
         self.nc = nc
         self._owner = owner
         self.router = Router(prefix)
@@ -145,9 +147,7 @@ class Sender:
         self.begun = _clock.now()
         self.answered = False
         self.deaf = ""
-        self._orphan = orphan
-        self._reconnected = reconnected
-        self._unreachable = unreachable
+        self._client = client
         # Those that nats-py makes can be guessed from one another.
         self._inbox = f"{nc.new_inbox().rpartition('.')[0]}.{secrets.token_urlsafe(16)}."
         self._secret = secrets.token_bytes(16)
@@ -202,16 +202,16 @@ class Sender:
     def deafen(self, error: str) -> None:
         """Note why NATS sends no answers."""
         self.deaf = error
-        self._reconnected()  # wakes all that wait
+        self._client.reconnected()  # wakes all that wait
 
-    def published_on(self, subject: str) -> list[int]:
+    def published_on(self, subject: str) -> list[Attempt]:
         """Return the open attempts that were published on a subject, which is in lower case."""
-        return [a.id for a in self._attempts.values() if not a.queued and a.subject.lower() == subject]
+        return [a for a in self._attempts.values() if not a.queued and a.subject.lower() == subject]
 
-    def deny(self, attempts: Iterable[int], error: str) -> None:
-        """Answer attempts that NATS has denied."""
-        for id in attempts:
-            self._unsent(id, DENIED, {"error": error})
+    def deny(self, subject: str, error: str) -> None:
+        """Answer the open attempts on a subject, which NATS has denied."""
+        for a in self.published_on(subject):
+            self._unsent(a.id, DENIED, {"error": error})
 
     def _unsent(self, id: int, status: str, reply: dict[str, Any]) -> None:
         a = self._attempts.pop(id, None)
@@ -221,14 +221,13 @@ class Sender:
     def disown(self, a: Answer) -> None:
         """Take in an answer that is not expected any more."""
         if a.status == "GRANTED" and isinstance(a.reply.get("lease"), dict):
-            self._orphan(a.reply["lease"])
+            self._client.orphaned(a.reply["lease"])
 
     async def close(self) -> None:
         """Publish what needs no answer, and take leave of the connection. It is called in a task of the client."""
         self._stopping = True
         self._denials.ignore(self)
         self._look_later.cancel()
-        self.window.close()
         self._ready.set()
         # The connection may take nothing, and swallow the cancellation, too; then the loop ends behind it.
         await asyncio.wait({self._publisher}, timeout=LEAVE)
@@ -240,11 +239,11 @@ class Sender:
         if self.nc.is_closed or self.nc.is_draining:
             if not self.off:
                 self.off = True
-                self._reconnected()
+                self._client.reconnected()
         elif self.nc.is_connected and self._reconnects != self.nc.stats["reconnects"]:
             self._reconnects = self.nc.stats["reconnects"]
             self.deaf = ""  # the subscription was made anew, and is denied anew if it still is
-            self._reconnected()
+            self._client.reconnected()
 
     async def _publish_all(self) -> None:
         try:
@@ -294,7 +293,7 @@ class Sender:
         del self._attempts[attempt.id]
         if attempt.direct:
             if status == NO_RESPONDERS:
-                self._unreachable()
+                self._client.unanswered()
             else:
                 self.router.proven()
         attempt.receive(answer)

@@ -151,15 +151,6 @@ class Session:
         if self._renewal is not None and not self._over and (self._renewal.has_open() or self._failing):
             self._send(self._renewal)
 
-    def can_end(self, covered: int) -> bool:
-        """Return whether the end of the session releases nothing but its covered leases, of which there are so many."""
-        return not self._over and 2 <= covered >= self.users
-
-    def ending(self) -> bytes:
-        """Return the request that ends the session."""
-        m = {} if self.terms.secret is None else {"secret": self.terms.secret}
-        return json.dumps(m).encode()
-
     def close(self) -> None:
         """Send no more keeps. Leases that are in the session leave it with their next extension."""
         self._over = True
@@ -167,7 +158,7 @@ class Session:
         if self._renewal is not None:
             self._core.sender.forget(self._renewal.drop_all())
         self._closed(self)
-        self._uncover()
+        self._lose_all()
 
     def _wake(self) -> None:
         renewal, now = self._renewal, _clock.now()
@@ -186,7 +177,7 @@ class Session:
         else:
             self._send(renewal)
             if renewal.attempts > 1:
-                self._endanger("no answer")
+                self._report("no answer")
 
     def _latest(self, renewal: Renewal) -> float:
         # When keeps are given up that have no answer. The leases then have a third of their TTL left, in which each is
@@ -202,22 +193,18 @@ class Session:
         renewal.attempted(self._core.sender.send(route, self._payload, self._answered), now)
         self._schedule(renewal)
 
-    def _uncover(self) -> None:
+    def _lose_all(self) -> None:
         covered, self._covered = self._covered, set()
         for lease in covered:
-            lease.uncovered(self)
+            lease.keeper_lost(self)
 
-    def _endanger(self, cause: str) -> None:
-        if not self._failing and self._covers < NEVER:
-            self._failing = True
-            for lease in tuple(self._covered):
-                lease.endanger(cause)
-
-    def _safe(self) -> None:
-        if self._failing:
-            self._failing = False
-            for lease in tuple(self._covered):
-                lease.safe()
+    def _report(self, cause: str | None) -> None:
+        # Reports to its leases why keeps begin to fail; None: that they succeed again. It has none before the first.
+        if self._failing == (cause is not None) or self._covers == NEVER:
+            return
+        self._failing = cause is not None
+        for lease in tuple(self._covered):
+            lease.keeper_fails(cause)
 
     def _answered(self, a: Answer) -> None:
         renewal = self._renewal
@@ -228,9 +215,9 @@ class Session:
         elif a.status in (NOT_SENT, NO_RESPONDERS, "UNAVAILABLE", "OVERLOADED"):
             renewal.drop(a.id)
             self._schedule(renewal)
-            self._endanger(a.reply.get("error", "no node can decide"))
+            self._report(a.reply.get("error", "no node can decide"))
         elif a.status == GARBLED:
-            self._endanger("an answer could not be read")
+            self._report("an answer could not be read")
         else:  # NOT_HELD: its leases have ended, or left it
             if a.status != "NOT_HELD":
                 self._rights.refuse()
@@ -248,10 +235,10 @@ class Session:
         losses = a.reply.get("losses", 0)
         if losses != self._losses or not self._is_whole(a):
             self._losses = losses
-            self._uncover()  # they take over the end that is known from the answer before
+            self._lose_all()  # they take over the end that is known from the answer before
             self._covers = self._proved = _clock.now()
         self.until = renewal.until
-        self._safe()
+        self._report(None)
 
     def _is_whole(self, a: Answer) -> bool:
         # A lease can leave the session without a loss that the service counts. The number shows that if all that may be

@@ -6,7 +6,7 @@ from collections.abc import Sized
 
 from ._core import Core
 from ._deployment import Deployment
-from ._names import shard_of
+from ._key import shard_of
 from ._session import Rights, Session, SessionTerms
 
 # For how many lengths of leases a client has sessions.

@@ -14,8 +14,8 @@ from nats.errors import Error as NatsError
 
 from ._core import Core
 from ._errors import HoldfastError, Invalid, Overloaded, Unavailable
+from ._key import encode_key
 from ._lease import Event
-from ._names import encode_key
 from ._options import check_text
 
 # Bounds the events that the application has not taken yet.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 
 # How many requests may be on their way that were begun in the last QUIET seconds. Beyond that, answers would take so
 # long that requests are repeated because this process is busy, which makes it busier.
@@ -16,56 +15,18 @@ class Window:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        # What was admitted and not answered, the oldest first, with the moment from which on it does not count.
-        self._inside: dict[object, float] = {}
-        self._queue: deque[tuple[object, asyncio.Future[None]]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
+        self._free = asyncio.Semaphore(WIDTH)
+        # What was admitted and not answered, with the timer from which on it does not count.
+        self._inside: dict[object, asyncio.TimerHandle] = {}
 
     async def enter(self, request: object) -> None:
         """Wait until the request may be sent. However that ends, leave is to be called."""
-        if not self._queue:
-            if len(self._inside) >= WIDTH:
-                self._expire()
-            if len(self._inside) < WIDTH:
-                self._admit(request)
-                return
-        turn: asyncio.Future[None] = self._loop.create_future()
-        self._queue.append((request, turn))
-        if self._timer is None:
-            self._timer = self._loop.call_later(QUIET, self._look)
-        await turn
+        await self._free.acquire()
+        self._inside[request] = self._loop.call_later(QUIET, self.leave, request)
 
     def leave(self, request: object) -> None:
         """Note that the request is answered, or not waited for any more."""
-        if self._inside.pop(request, None) is not None:
-            self._fill()
-
-    def close(self) -> None:
-        """Look no more."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _admit(self, request: object) -> None:
-        self._inside[request] = self._loop.time() + QUIET
-
-    def _fill(self) -> None:
-        while self._queue and len(self._inside) < WIDTH:
-            request, turn = self._queue.popleft()
-            if not turn.done():  # else it was cancelled
-                self._admit(request)
-                turn.set_result(None)
-
-    def _expire(self) -> None:
-        now = self._loop.time()
-        while self._inside:
-            request = next(iter(self._inside))
-            if self._inside[request] > now:
-                break
-            del self._inside[request]
-
-    def _look(self) -> None:
-        self._timer = None
-        self._expire()
-        self._fill()
-        if self._queue:
-            self._timer = self._loop.call_later(QUIET / 4, self._look)
+        timer = self._inside.pop(request, None)
+        if timer is not None:
+            timer.cancel()
+            self._free.release()

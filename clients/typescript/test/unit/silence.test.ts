@@ -119,7 +119,7 @@ class Lease implements Member {
     this.#extend();
   }
 
-  dropped(): void {
+  keeperLost(): void {
     this.sim.dropped++;
     this.#isKept = false;
     this.sim.after((this.sim.random() * ttl) / 12, () => {
@@ -127,7 +127,7 @@ class Lease implements Member {
     });
   }
 
-  endangered(): void {
+  keeperFails(): void {
     // It is renewed by itself when the session ends.
   }
 

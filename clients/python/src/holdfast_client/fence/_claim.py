@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from .._errors import Invalid
-from .._names import encode_key, normalize
+from .._key import encode_key, normalize
 
 TOKEN_HEADER = "Fencing-Token"
 RESOURCE_HEADER = "Fencing-Resource"
@@ -93,9 +93,7 @@ class Claim:
         if slot is None and not lock.slots:
             return cls(lock.name, lock.fence)
         if slot not in lock.slots:
-            raise Invalid(
-                f"slot must be one of {lock.slots}, is {slot}; use Claim.of(lock, slot=…)", resource=lock.name
-            )
+            raise Invalid(f"slot must be one of {lock.slots}, is {slot}; choose it with slot=…", resource=lock.name)
         return cls(f"{lock.name}#{slot}", lock.token)
 
     @classmethod
@@ -113,7 +111,8 @@ class Claim:
             Invalid: the claim is missing, malformed, repeated, or of another resource.
         """
         found: dict[str, str] = {}
-        for name, value in _pairs(headers):
+        pairs = cast("Mapping[str, str]", headers).items() if isinstance(headers, Mapping) else headers or ()
+        for name, value in pairs:
             field = name.strip().lower()
             if field in (TOKEN_HEADER.lower(), RESOURCE_HEADER.lower()):
                 if field in found:
@@ -150,12 +149,6 @@ Claims = Claim | Held
 def claim_of(claim: Claims) -> Claim:
     """Return the claim."""
     return claim if isinstance(claim, Claim) else Claim.of(claim)
-
-
-def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]] | None) -> Iterable[tuple[str, str]]:
-    if isinstance(headers, Mapping):
-        return cast("Mapping[str, str]", headers).items()
-    return headers or ()
 
 
 def format_fence(token: int) -> str:

@@ -42,11 +42,6 @@ class UnknownWrite(FenceError):
     """The write was made, and a crash of the machine may undo it."""
 
 
-def highest_passed(claim: Claim, once: bool) -> int:
-    """Return the highest mark that lets the claim pass."""
-    return claim.token - 1 if once else claim.token
-
-
 def check(claim: Claim, highest: int, once: bool) -> None:
     """Raise StaleClaim or SpentClaim unless the mark, 0 if there is none yet, lets the claim pass."""
     if claim.token < highest:

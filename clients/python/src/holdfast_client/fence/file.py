@@ -25,7 +25,7 @@ from pathlib import Path
 
 from .._errors import Invalid
 from ._claim import FENCE_DIGITS, Claim, Claims, claim_of, parse_fence
-from ._rule import MalformedMark, StaleClaim, UnknownWrite, check
+from ._rule import MalformedMark, UnknownWrite, check
 
 __all__ = ["Directory"]
 
@@ -44,25 +44,16 @@ class Directory:
         path: the directory, which must exist.
         once: accept each token a single time, for a job that must not run twice under one grant.
         timeout: how long a change waits for its turn, in seconds; None: without a bound.
-        observer: is called with each claim that was checked, and whether it passed.
 
     Raises:
         FileNotFoundError: there is no such directory.
         NotADirectoryError: it is none, or .fence in it is none.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        once: bool = False,
-        timeout: float | None = None,
-        observer: Callable[[Claim, bool], None] | None = None,
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, once: bool = False, timeout: float | None = None) -> None:
         self._path = Path(path).absolute()  # it is found again if the process changes its directory
         self._once = once
         self._timeout = timeout
-        self._observer = observer
         with self._opened() as root:
             with suppress(FileExistsError):
                 os.mkdir(_CONTROL, 0o777, dir_fd=root)
@@ -151,15 +142,8 @@ class Directory:
         ):
             parent, base = (os.dup(root), "") if name is None else _parent(root, control, name)
             with _closing(parent):
-                try:
-                    _raise_mark(control, claim, self._once)
-                except StaleClaim:
-                    if self._observer is not None:
-                        self._observer(claim, False)
-                    raise
+                _raise_mark(control, claim, self._once)
                 yield control, parent, base
-        if self._observer is not None:
-            self._observer(claim, True)
 
     @contextmanager
     def _opened(self) -> Generator[int]:

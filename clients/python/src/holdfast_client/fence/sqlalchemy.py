@@ -17,15 +17,14 @@ deletion of a mark every token passes. Writes without the guard are not refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from sqlalchemy import Connection, LargeBinary, TextClause, bindparam, text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from .._errors import Invalid
-from ._claim import MAX_TOKEN, Claim, Claims, claim_of
-from ._rule import FenceError, MalformedMark, StaleClaim, check, highest_passed
+from ._claim import MAX_TOKEN, Claims, claim_of
+from ._rule import FenceError, MalformedMark, check
 
 __all__ = ["Guard"]
 
@@ -41,20 +40,12 @@ class Guard:
     Args:
         table: the name of the table of marks: letters, digits and _, with a schema before a dot if need be.
         once: accept each token a single time, for a job that must not run twice under one grant.
-        observer: is called with each claim that was checked, and whether it passed. A claim may pass in a transaction
-            that is rolled back later.
 
     Raises:
         Invalid: the table cannot have this name.
     """
 
-    def __init__(
-        self,
-        *,
-        table: str = "holdfast_marks",
-        once: bool = False,
-        observer: Callable[[Claim, bool], None] | None = None,
-    ) -> None:
+    def __init__(self, *, table: str = "holdfast_marks", once: bool = False) -> None:
         if not _NAME.fullmatch(table):
             raise Invalid(
                 f"table {table!r} must be at most 63 letters, digits and _, not beginning with a digit, with a schema "
@@ -62,7 +53,6 @@ class Guard:
             )
         self._table = table
         self._once = once
-        self._observer = observer
         # A condition that does not hold locks the row too, so that the mark read afterwards is the one that refused.
         self._raise = _statement(
             f"INSERT INTO {table} AS mark (resource, token) VALUES (:resource, :token) ON CONFLICT (resource) "
@@ -103,22 +93,12 @@ class Guard:
                 transaction again. An error of the commit leaves open whether mark and writes are there; either both are
                 or neither.
         """
-        checked = claim_of(claim)
+        database, shown = _connection(connection), claim_of(claim)
+        resource = shown.resource.encode()
+        passed = shown.token - 1 if self._once else shown.token  # the highest mark that lets the claim pass
         try:
-            self._check(_connection(connection), checked)
-        except StaleClaim:
-            if self._observer is not None:
-                self._observer(checked, False)
-            raise
-        if self._observer is not None:
-            self._observer(checked, True)
-
-    def _check(self, connection: Connection, claim: Claim) -> None:
-        resource = claim.resource.encode()
-        passed = highest_passed(claim, self._once)
-        try:
-            row = connection.execute(
-                self._raise, {"resource": resource, "token": claim.token, "passed": passed}
+            row = database.execute(
+                self._raise, {"resource": resource, "token": shown.token, "passed": passed}
             ).one_or_none()
         except ProgrammingError as error:
             if getattr(error.orig, "sqlstate", None) == _NO_TABLE:
@@ -126,10 +106,10 @@ class Guard:
             raise
         if row is not None:
             return
-        stored = connection.execute(self._read, {"resource": resource}).scalar_one_or_none()
+        stored = database.execute(self._read, {"resource": resource}).scalar_one_or_none()
         if not isinstance(stored, int) or not 0 <= stored <= MAX_TOKEN:
-            raise MalformedMark(f"the token of {claim.resource!r} in {self._table} is {stored!r}, not 0 to {MAX_TOKEN}")
-        check(claim, stored, self._once)
+            raise MalformedMark(f"the token of {shown.resource!r} in {self._table} is {stored!r}, not 0 to {MAX_TOKEN}")
+        check(shown, stored, self._once)
         raise FenceError("the mark changed between two statements; use a transaction, and run it again")
 
 

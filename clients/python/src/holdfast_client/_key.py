@@ -9,11 +9,8 @@ from functools import lru_cache
 from ._errors import Invalid
 
 MAX_RESOURCE_BYTES = 512
-MAX_KEY_BYTES = 3 * MAX_RESOURCE_BYTES
 
 _OWN_KEY = re.compile(r"[A-Za-z0-9_/-]+(?:\.[A-Za-z0-9_/-]+)*")
-_KEY = re.compile(rb"(?:[A-Za-z0-9_/.-]|=[0-9A-F]{2})+")
-_ESCAPE = re.compile(rb"=([0-9A-F]{2})")
 # A dot is escaped where it would make an empty level.
 _ESCAPED = re.compile(rb"[^A-Za-z0-9_/.-]|^\.|\.$|(?<=\.)\.", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -37,30 +34,6 @@ def encode_key(name: str) -> str:
         return name
     data = _check(name)
     return _ESCAPED.sub(lambda m: b"=%02X" % m[0][0], data).decode()
-
-
-def decode_key(key: str) -> str:
-    """Return the resource of a key.
-
-    Raises:
-        Invalid: the key is not what encode_key returns for any resource.
-    """
-    if len(key) <= MAX_RESOURCE_BYTES and _OWN_KEY.fullmatch(key):
-        return key
-    if not key or len(key) > MAX_KEY_BYTES:
-        raise Invalid(f"a key must have 1 to {MAX_KEY_BYTES} bytes, this one has {len(key)}")
-    if not key.isascii() or not _KEY.fullmatch(data := key.encode()):
-        raise Invalid(f"a key consists of A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal, not {key[:80]!a}")
-    data = _ESCAPE.sub(lambda m: bytes((int(m[1], 16),)), data)
-    try:
-        name = data.decode()
-    except UnicodeDecodeError:
-        raise Invalid(f"a resource must be UTF-8, the key {key[:80]!a} is not") from None
-    if normalize(name) != name:
-        raise Invalid(f"a resource must be in Unicode NFC, {name[:80]!a} is not")
-    if (canonical := encode_key(name)) != key:
-        raise Invalid(f"the key {key[:80]!a} must be written as {canonical[:80]!a}")
-    return name
 
 
 def shard_of(key: str, shards: int) -> int:
