@@ -78,6 +78,7 @@ func (c *Client) begin() {
 	d.calls, d.prefix, d.begun, d.life = c.calls, c.cfg.prefix, c.begun, c.life
 	b := &c.background
 	b.duty, b.goroutines, b.off = c.duty, &c.goroutines, c.sender.IsOff
+	b.working = make(chan struct{}, maxWorking)
 	j := &c.jeopardy
 	j.hook, j.life, j.goroutines = c.cfg.jeopardy, c.life, &c.goroutines
 }
