@@ -53,7 +53,7 @@ func TestSelection(t *testing.T) {
 		}
 		var changed []string
 		l := &Loop{
-			options: Options{Selection: selected, Wants: func(messages.Event_Kind) bool { return true }},
+			options: Options{Selection: selected},
 			at:      Position{cursors: []Cursor{{}}},
 			yield: func(s Step) bool {
 				changed = append(changed, s.Change.GetLease().GetTenant()+" "+s.Change.GetLease().GetResource())
