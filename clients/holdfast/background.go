@@ -2,7 +2,7 @@ package holdfast
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// maxWorking bounds the jobs that are tried at a time, maxJobs all of them.
-	maxWorking = 32
+	// maxWorkers bounds the goroutines that do background work, maxJobs the jobs that are queued.
+	maxWorkers = 32
 	maxJobs    = 4096
-	// jobTurn is how long a job is tried before another one has its turn.
+	// jobTurn is how long a job is tried before the next one has its turn.
 	jobTurn = 5 * time.Second
 )
 
@@ -22,14 +22,14 @@ const (
 // and takes requests out of queues. A job that does not fit is not done: the lease then runs out by its TTL
 // and the place in the queue by its wait.
 type background struct {
-	// duty ends all jobs, and goroutines has one for each. off reports whether no job can succeed any more.
+	// duty ends all jobs, and goroutines has the workers. off reports whether no job can succeed any more.
 	duty       context.Context
 	goroutines *group.Group
 	off        func() bool
 
-	jobs atomic.Int64
-	// working is full while as many jobs as may be are tried.
-	working chan struct{}
+	mu      sync.Mutex
+	queue   []job
+	workers int
 }
 
 // job is tried until it is done or cannot matter any more.
@@ -40,26 +40,24 @@ type job struct {
 	end func()
 }
 
-// add does a job, and does not wait for it.
+// add queues a job, and starts a worker for it if there are not enough.
 func (b *background) add(j job) {
-	if b.jobs.Add(1) > maxJobs || !b.goroutines.Go(func() { b.work(j) }) {
-		b.over(j)
+	if !b.enqueue(j) {
+		j.over()
+	} else if b.hire() {
+		b.goroutines.Go(b.work) // if the client has been closed, nothing is done any more
 	}
 }
 
-// work tries the job, in turn with others.
-func (b *background) work(j job) {
-	defer b.over(j)
+// work does jobs until there are none.
+func (b *background) work() {
 	for {
-		select {
-		case b.working <- struct{}{}:
-		case <-b.duty.Done():
+		j, ok := b.next()
+		switch {
+		case !ok:
 			return
-		}
-		done := b.attempt(j)
-		<-b.working
-		if done {
-			return
+		case b.attempt(j), !b.enqueue(j):
+			j.over()
 		}
 	}
 }
@@ -71,9 +69,41 @@ func (b *background) attempt(j job) bool {
 	return ctx.Err() != nil || j.do(ctx) || b.off() || !clock.Now().Before(j.until)
 }
 
-func (b *background) over(j job) {
-	b.jobs.Add(-1)
+func (j job) over() {
 	if j.end != nil {
 		j.end()
 	}
+}
+
+func (b *background) enqueue(j job) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) >= maxJobs {
+		return false
+	}
+	b.queue = append(b.queue, j)
+	return true
+}
+
+// hire reports whether one more worker is to start.
+func (b *background) hire() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.workers == maxWorkers || len(b.queue) == 0 {
+		return false
+	}
+	b.workers++
+	return true
+}
+
+// next returns the first job. If there is none, the worker that asks ends.
+func (b *background) next() (j job, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == 0 {
+		b.workers--
+		return job{}, false
+	}
+	j, b.queue = b.queue[0], b.queue[1:]
+	return j, true
 }

@@ -78,7 +78,6 @@ func (c *Client) begin() {
 	d.calls, d.prefix, d.begun, d.life = c.calls, c.cfg.prefix, c.begun, c.life
 	b := &c.background
 	b.duty, b.goroutines, b.off = c.duty, &c.goroutines, c.sender.IsOff
-	b.working = make(chan struct{}, maxWorking)
 	j := &c.jeopardy
 	j.hook, j.life, j.goroutines = c.cfg.jeopardy, c.life, &c.goroutines
 }
@@ -135,12 +134,9 @@ func (c *Client) finishWork(ctx context.Context) error {
 	return nil
 }
 
-// releaseAll releases all leases concurrently and waits for the answers: those of a session together.
+// releaseAll releases all leases concurrently and waits for the answers.
 func (c *Client) releaseAll(ctx context.Context) error {
-	err := errors.Join(
-		each(c.sessions.all(), func(x *session) error { return x.releaseAll(ctx) }),
-		each(c.handles.all(), func(h *handle) error { return h.releaseAll(ctx) }),
-	)
+	err := each(c.handles.all(), func(h *handle) error { return h.releaseAll(ctx) })
 	for _, x := range c.sessions.all() {
 		x.shut()
 	}

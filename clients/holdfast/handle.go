@@ -394,16 +394,6 @@ func (h *handle) toRelease() *release {
 	return r
 }
 
-// surrender implements [kept].
-func (h *handle) surrender(k keeper) (r *release, isKept bool) {
-	for _, l := range h.all() {
-		l.once.Do(func() { r, l.result = h.detach(l) }) // only the last one has a release
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return r, h.keeper == k
-}
-
 // all returns the locks that share the lease.
 func (h *handle) all() []*Lock {
 	h.mu.Lock()

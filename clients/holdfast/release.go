@@ -26,8 +26,6 @@ type release struct {
 	forsake func()
 	// done is called when it is over.
 	done func()
-	// ended: the end of its session may have released it.
-	ended bool
 }
 
 // run releases the lease and returns what the service found. It waits no longer than the lease may last. If
@@ -123,7 +121,7 @@ func (r *release) outcome(a *request.Answer) error {
 		return refused(messages.OpRelease, r.resource, reply)
 	}
 	e := lost(messages.OpRelease, r.resource, reply)
-	if reply.GetStatus() != messages.Status_EXPIRED && (!a.Alone || r.ended) {
+	if reply.GetStatus() != messages.Status_EXPIRED && !a.Alone {
 		e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
 	}
 	return e

@@ -36,8 +36,6 @@ type Request struct {
 	// Op and Key of a request about one resource.
 	Op  messages.Operation
 	Key string
-	// InShard is the shard of what Key names, as of a session; nil: that of the key.
-	InShard *uint32
 	// Subject of a request about no single resource, such as a listing; empty: the request is about Key. Its
 	// answer is a Reply only if it is a refusal: read it with [Answer.Decode].
 	Subject string
@@ -242,9 +240,6 @@ func ownerOf(m proto.Message) string {
 func (x *Exchange) route() Route {
 	if x.Subject != "" {
 		return Route{subject: x.Subject}
-	}
-	if x.InShard != nil {
-		return x.s.RouteIn(*x.InShard, x.Op, x.Key, x.sent)
 	}
 	return x.s.Route(x.Op, x.Key, x.sent)
 }
