@@ -33,11 +33,7 @@ type release struct {
 func (r *release) run(ctx context.Context) error {
 	s := r.c.tracing.begin(ctx, messages.OpRelease, Call{Resource: r.resource, Owner: r.owner, Token: r.token})
 	err := r.ask(ctx, s.header())
-	outcome := messages.Status_STATUS_UNSPECIFIED
-	if err == nil {
-		outcome = messages.Status_RELEASED
-	}
-	s.returned(outcome, 0, err)
+	s.returned(messages.Status_RELEASED, 0, err)
 	return err
 }
 

@@ -72,7 +72,7 @@ func TestSessionKeepsLocks(t *testing.T) {
 	})
 }
 
-// A client with one lock, or that is told so, renews each lock by itself.
+// A client with one lock, or with the option for it, renews each lock by itself.
 func TestNoSession(t *testing.T) {
 	for name, tc := range map[string]struct {
 		locks   int

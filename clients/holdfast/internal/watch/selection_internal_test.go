@@ -14,7 +14,7 @@ var namesakes = []string{
 	messages.Qualify("B", "orders.2"),
 }
 
-// The pattern and the tenant select alike what is held and what changes, and what is told has the name without the
+// The pattern and the tenant select alike what is held and what changes, and what is yielded has the name without the
 // tenant.
 func TestSelection(t *testing.T) {
 	for _, test := range []struct {
