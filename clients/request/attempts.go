@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// attempts are those whose answers are expected. Each has a reply subject of its own, to tell which of
-// several repetitions an answer belongs to: a lease is counted from when that one was sent. The zero
+// attempts are those whose answers are expected. Each has a reply subject of its own, which shows to which
+// of several repetitions an answer belongs: a lease is counted from when that one was sent. The zero
 // attempts has none.
 type attempts struct {
 	// last is the number of the latest attempt or batch.

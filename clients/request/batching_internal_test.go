@@ -31,7 +31,7 @@ func TestBatchingIsTried(t *testing.T) {
 	}
 	for range 30 {
 		expect(now, false, true)
-		now += mostTrial
+		now += maxTrial
 	}
 	b.prove()
 	expect(now, true, false)

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// firstRetry and mostRetry are the pauses after an answer that no node can decide.
+	// firstRetry and maxRetry are the pauses after an answer that no node can decide.
 	firstRetry = 50 * time.Millisecond
-	mostRetry  = time.Second
+	maxRetry   = time.Second
 	// openAttempts is how many attempts of one request are expected to be answered. The service answers the
 	// latest.
 	openAttempts = 8
-	// firstContact is how long after its start a sender first reports that no node answers; leastContact is how long
+	// firstContact is how long after its start a sender first reports that no node answers; minContact is how long
 	// each exchange tries at least. Somebody who waits for a first answer has rather made a mistake than met a
 	// failover.
 	firstContact = 800 * time.Millisecond
-	leastContact = 300 * time.Millisecond
+	minContact   = 300 * time.Millisecond
 )
 
 // Request is what an [Exchange] sends.
@@ -42,8 +42,8 @@ type Request struct {
 	// Message returns the request as it is to be sent now. Every time it must be the same request to the
 	// service.
 	Message func() proto.Message
-	// MostPause bounds the pauses between attempts without an answer; 0: [messages.MostResend].
-	MostPause time.Duration
+	// MaxPause bounds the pauses between attempts without an answer; 0: [messages.MostResend].
+	MaxPause time.Duration
 	// Waits: the service may leave the request without an answer for a time, as one in a queue.
 	Waits bool
 	// Header goes with each attempt. A request that has one is not sent in a batch. nil: it has none. It is not
@@ -94,8 +94,8 @@ type Exchange struct {
 // Exchange returns an exchange of the request, to be run once. The caller calls [Exchange.Finish] in the
 // end.
 func (s *Sender) Exchange(r Request) *Exchange {
-	if r.MostPause == 0 {
-		r.MostPause = messages.MostResend
+	if r.MaxPause == 0 {
+		r.MaxPause = messages.MostResend
 	}
 	x := &Exchange{s: s, Request: r, wake: make(bell, 1)}
 	x.alarm.Waker = x.wake
@@ -128,7 +128,7 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 		return nil, x.failure(ErrNoAnswer)
 	}
 	if x.GivesUp {
-		x.patience = now.Add(max(leastContact, firstContact-now.Sub(x.s.begun)))
+		x.patience = now.Add(max(minContact, firstContact-now.Sub(x.s.begun)))
 	}
 	x.send(now)
 	defer x.s.alarms.Stop(&x.alarm)
@@ -174,7 +174,7 @@ func (x *Exchange) isHopeless(now time.Time) bool {
 		return false
 	}
 	refusal, refused := errors.AsType[*Refusal](x.obstacle)
-	return x.denied || refused && refusal.Reply.GetLasting() || !x.s.heard.Load() && !now.Before(x.patience)
+	return x.denied || refused && refusal.Reply.GetLasting() || !x.s.reached.Load() && !now.Before(x.patience)
 }
 
 // next returns when there is something to do at the latest.
@@ -183,7 +183,7 @@ func (x *Exchange) next() time.Time {
 	if x.isLate(next) {
 		next = x.deadline
 	}
-	if x.GivesUp && x.obstacle != nil && !x.s.heard.Load() && next.After(x.patience) {
+	if x.GivesUp && x.obstacle != nil && !x.s.reached.Load() && next.After(x.patience) {
 		next = x.patience
 	}
 	return next
@@ -218,7 +218,7 @@ func (x *Exchange) Definite() bool { return len(x.open) == 0 && !x.unsure }
 // send makes one more attempt. The next one is due after a pause.
 func (x *Exchange) send(now time.Time) {
 	x.connection = x.s.connection.Load()
-	x.due = now.Add(min(messages.ResendAfter(x.sent), x.MostPause))
+	x.due = now.Add(min(messages.ResendAfter(x.sent), x.MaxPause))
 	m := x.Message()
 	id := x.s.Send(x.route(), Message{Header: x.Header, Payload: Encode(m), Owner: ownerOf(m)}, x.receive)
 	x.sent++
@@ -247,7 +247,7 @@ func (x *Exchange) route() Route {
 // RetryAfter returns how long to wait after the nth attempt in a row, counted from 0, that had no effect.
 // It is random, so that not all clients return at once.
 func RetryAfter(n int) time.Duration {
-	pause := min(firstRetry<<min(n, 10), mostRetry)
+	pause := min(firstRetry<<min(n, 10), maxRetry)
 	return pause/2 + rand.N(pause)
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Config is what a [Sender] is told.
+// Config is the settings of a [Sender].
 type Config struct {
 	// Prefix is what the deployment's subjects begin with; empty: [messages.DefaultPrefix].
 	Prefix messages.Prefix
@@ -53,8 +53,8 @@ type Sender struct {
 	// begun is when the sender was made. deaf is why NATS sends it no answers.
 	begun time.Time
 	deaf  atomic.Pointer[error]
-	// heard: a node has answered.
-	heard atomic.Bool
+	// reached: a node has answered.
+	reached atomic.Bool
 	// off: the connection is closed, or begins to drain.
 	off atomic.Bool
 	// connection counts the interruptions of the connection that are over.
@@ -82,7 +82,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 		names:       newNames(),
 		reconnected: make(chan struct{}),
 	}
-	s.heard.Store(cfg.Expected)
+	s.reached.Store(cfg.Expected)
 	s.attempts.ready = make(bell, 1)
 	s.router.prefix, s.router.begun = cfg.Prefix, time.Now()
 	var err error
@@ -91,7 +91,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	}
 	life, stop := context.WithCancel(context.Background())
 	s.stop, s.stopped = stop, life.Done()
-	hearDenials(s)
+	watchDenials(s)
 	s.status = nc.StatusChanged(nats.CONNECTED, nats.CLOSED, nats.DRAINING_SUBS)
 	s.goroutines.Go(s.publishAll)
 	s.goroutines.Go(s.watchConnection)
@@ -106,7 +106,7 @@ func (s *Sender) Close(ctx context.Context) bool {
 	return s.goroutines.Wait(ctx)
 }
 
-// SetDeployment tells how many shards the deployment has and what it offers, as its info says. Until then no request
+// SetDeployment sets how many shards the deployment has and what it offers, as its info says. Until then no request
 // takes the direct route to the owner of its shard, and none is sent in a batch.
 func (s *Sender) SetDeployment(shards uint32, features []string) {
 	s.router.shards.Store(shards)
@@ -321,7 +321,7 @@ func (s *Sender) publishTo(subject, name string, header nats.Header, payload []b
 // answered hands an answer to the receiver of its attempt.
 func (s *Sender) answered(m *nats.Msg) {
 	if !noResponders(m) {
-		s.heard.Store(true)
+		s.reached.Store(true)
 	}
 	id, batched, ok := s.names.number(strings.TrimPrefix(m.Subject, s.inbox))
 	switch {

@@ -326,7 +326,7 @@ func TestLateGrantWhileDowngrading(t *testing.T) {
 	mustRelease(t, l)
 }
 
-// The event that tells of the end of the former token is no loss, also if it comes before the answer. That of the end
+// The event that shows the end of the former token is no loss, also if it comes before the answer. That of the end
 // of the lease is one.
 func TestDowngradeIsNoLoss(t *testing.T) {
 	nc := stand.Dial(t, url)

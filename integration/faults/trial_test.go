@@ -192,7 +192,7 @@ func (t *trial) begin(ctx context.Context) error {
 	return t.work(ctx, warm, warmCount)
 }
 
-// names are new in every trial, though its cluster is as well: artifacts tell them apart.
+// names are new in every trial, though its cluster is as well: artifacts distinguish them.
 func (t *trial) names() (all []string) {
 	for i := range t.resources {
 		all = append(all, fmt.Sprintf("trial.%d.%d", t.seed, i))

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// answers holds what the clients of one resource were told against its changes in the journal.
+// answers holds what the clients of one resource received against its changes in the journal.
 type answers struct {
 	operations []Operation
 	*life
@@ -67,7 +67,7 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 	return a
 }
 
-// checkAnswers checks that every answer that tells of a change has it in the journal, that every change
+// checkAnswers checks that every answer that shows a change has it in the journal, that every change
 // there was asked for, no oftener than it may have been carried out, and that none was seen before. The history
 // began at that Unix time in milliseconds.
 func checkAnswers(operations []Operation, l *life, slack time.Duration, began int64) []string {
@@ -92,7 +92,7 @@ func (a *answers) is(format string, args ...any) {
 	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
 }
 
-// answer checks that an answer tells of what is in the journal.
+// answer checks that an answer shows what is in the journal.
 func (a *answers) answer(o *Operation) {
 	switch o.Status {
 	case messages.Status_GRANTED, messages.Status_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:

@@ -13,14 +13,14 @@ type Counts struct {
 	Operations, Unknown int
 	// Resources were used, Judged those of them that were held against the model.
 	Resources, Judged int
-	// Grants are leases that clients were told of, HandOffs those of them that another owner had before,
+	// Grants are leases that clients received, HandOffs those of them that another owner had before,
 	// Waited those that had been queued for.
 	Grants, HandOffs, Waited int
 	// Extensions, Releases and Breaks were told to clients.
 	Extensions, Releases, Breaks int
 	// Kept and Parted are leases whose session was kept, and whose session was ended by its client.
 	Kept, Parted int
-	// Sets are values that clients were told they had given their lease.
+	// Sets are values that clients have given their lease, as the answers say.
 	Sets int
 	// Shared are leases beside which others could be held, Downgrades those of them that had been less shared.
 	Shared, Downgrades int

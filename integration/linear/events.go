@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Events are what a watcher was told. They are safe for concurrent use.
+// Events are what a watcher received. They are safe for concurrent use.
 type Events struct {
 	name string
-	// pattern and kinds select what the watcher is told; nil: all.
+	// pattern and kinds select what the watcher receives; nil: all.
 	pattern *messages.Pattern
 	kinds   []holdfast.EventKind
 	// whole: nothing may be left out, and all of a shard is in its order.
@@ -102,7 +102,7 @@ func (e *Events) Same(j *Journal) error {
 	return fmt.Errorf("%w: %s", ErrViolated, strings.Join(wrong, "; "))
 }
 
-// selected are the events of the journal that the watcher is told, in the order of each shard.
+// selected are the events of the journal that the watcher receives, in the order of each shard.
 func (e *Events) selected(j *Journal) [][]fact {
 	all := j.facts()
 	if e.pattern == nil {

@@ -170,7 +170,7 @@ func (l *life) shown(o *Operation) int {
 	}
 }
 
-// seen returns for each change when the first answer came that tells of it or of a later one: by then
+// seen returns for each change when the first answer came that shows it or of a later one: by then
 // it had happened.
 func (l *life) seen(operations []Operation) []time.Duration {
 	seen := make([]time.Duration, len(l.changes))

@@ -19,7 +19,7 @@ func inSession(lines ...line) []line {
 	return append([]line{acquire("a", 0, 1).granted(1).in()}, lines...)
 }
 
-// Each pair of histories is told apart by one rule about leases in sessions.
+// Each pair of histories is distinguished by one rule about leases in sessions.
 var memberPairs = []struct {
 	rule           string
 	legal, illegal []line

@@ -40,7 +40,7 @@ func newModel(slack time.Duration, ephemeral bool, steps []Operation) model {
 	return m
 }
 
-// step tells whether the operation may have its answer where the resource stands, and where it stands
+// step reports whether the operation may have its answer where the resource stands, and where it stands
 // then. An operation without an answer may have had its effect, unless that is impossible there.
 func (m model) step(s state, o *Operation) (bool, state) {
 	switch o.Kind {

@@ -17,7 +17,7 @@ const (
 	staleToken = messages.Status_STALE_TOKEN
 )
 
-// Each pair of histories is told apart by one rule. They have no journal, so it is the model, or the
+// Each pair of histories is distinguished by one rule. They have no journal, so it is the model, or the
 // arithmetic, that tells.
 var pairs = []struct {
 	rule           string
@@ -217,7 +217,7 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), extend("a", 4, 5).gets(expired)},
 	},
 	{
-		"its last holder is told that it has run out, others are not",
+		"its last holder receives the answer that it has run out, others do not",
 		[]line{acquire("a", 0, 1).granted(1), release("b", 1100, 1101).gets(notHeld),
 			release("a", 1102, 1103).gets(expired)},
 		[]line{acquire("a", 0, 1).granted(1), release("b", 1100, 1101).gets(expired),
@@ -250,20 +250,20 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 2, 3).id("x").granted(2)},
 	},
 	{
-		"the same request is told that its lease was released",
+		"the same request receives the answer that its lease was released",
 		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(),
 			acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
 		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(),
 			acquire("a", 4, 5).id("x").granted(2)},
 	},
 	{
-		"the same request is told that its lease ran out, when it has",
+		"the same request receives the answer that its lease ran out, when it has",
 		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 1004, 1005).id("x").shows(expired, "a", 1),
 			get(1006, 1007).free(1)},
 		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 500, 501).id("x").shows(expired, "a", 1)},
 	},
 	{
-		"the same request is told how its lease ended",
+		"the same request learns how its lease ended",
 		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(),
 			acquire("a", 4, 5).id("x").shows(expired, "a", 1)},
 		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(),
@@ -326,7 +326,7 @@ var pairs = []struct {
 			acquire("b", 900, 901).granted(2)},
 	},
 	{
-		"who does not wait is not told that its wait is over",
+		"who does not wait does not learn that its wait is over",
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 13).wait(10).gets(timeout)},
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 13).gets(timeout)},
 	},
@@ -350,12 +350,12 @@ var pairs = []struct {
 			release("b", 4, 8).id("w").gets(cancelled)},
 	},
 	{
-		"a read tells the last token",
+		"a read shows the last token",
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), get(4, 5).free(1)},
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), get(4, 5).free(0)},
 	},
 	{
-		"a read tells the holder",
+		"a read shows the holder",
 		[]line{acquire("a", 0, 1).granted(1), get(2, 3).held("a", 1)},
 		[]line{acquire("a", 0, 1).granted(1), get(2, 3).held("b", 1)},
 	},

@@ -15,11 +15,11 @@ import (
 //     owner, a request that had ended before the last grant is a new one.
 //   - An extension is known by its TTL, a break by its reason. They have happened as often as they stand
 //     there.
-//   - A release is not told from another one of the same lease, so it may have happened, until the end of
+//   - A release is not distinguished from another one of the same lease, so it may have happened, until the end of
 //     the lease is seen.
 //   - A grant that reached no client is taken back by the service, which counts as a release.
 //
-// What happened without an answer is over when the first answer comes that tells of it, or of anything
+// What happened without an answer is over when the first answer comes that shows it, or of anything
 // behind it. In the same way the journal tells of what was answered that it came after one change and before
 // another, which leaves the search less to try. An answer to one sending of a request says nothing about the others:
 // each has its own effect.

@@ -42,7 +42,7 @@ var (
 	readerB = reads("b", 2, 3, 2, 1, "1")
 )
 
-// Each pair of histories is told apart by one rule of shared leases. They have no journal, so it is the model, or the
+// Each pair of histories is distinguished by one rule of shared leases. They have no journal, so it is the model, or the
 // arithmetic, that tells.
 var sharingPairs = []struct {
 	rule           string

@@ -29,7 +29,7 @@ func TestThreeNodes(t *testing.T) {
 		names = append(names, n.GetName())
 	}
 	if !slices.Equal(names, []string{"n1", "n2", "n3"}) {
-		t.Errorf("info tells of %v", names)
+		t.Errorf("info shows %v", names)
 	}
 
 	c := stand.Client(t, f.connect())

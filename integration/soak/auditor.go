@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// auditor reads the journals all the while, and checks them by package audit and against what clients were told.
+// auditor reads the journals all the while, and checks them by package audit and against what clients received.
 type auditor struct {
 	*run
 	shards []*books

@@ -47,7 +47,7 @@ type grant struct {
 	session string
 	// order is the number of its latest extend.
 	order uint64
-	// over: the client was told that the lease has ended.
+	// over: the client received the answer that the lease has ended.
 	over bool
 }
 
@@ -421,7 +421,7 @@ func (r *resource) prune(now instant) {
 	}
 }
 
-// checkMatched checks at the end that the journal has every persistent grant that a client was told.
+// checkMatched checks at the end that the journal has every persistent grant that a client received.
 func (r *resource) checkMatched() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

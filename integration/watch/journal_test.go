@@ -73,16 +73,16 @@ func wantSame(t *testing.T, j *linear.Journal, all ...*linear.Events) {
 			t.Error(err)
 		}
 		if e.Count() == 0 {
-			t.Error("nothing was told")
+			t.Error("nothing came")
 		}
 	}
 }
 
-// moreEvents waits until more events have been told.
+// moreEvents waits until more events have come.
 func moreEvents(t *testing.T, e *linear.Events, n int) {
 	t.Helper()
 	want := e.Count() + n
-	stand.Eventually(t, "more events are told", func() bool { return e.Count() >= want || t.Failed() })
+	stand.Eventually(t, "more events have come", func() bool { return e.Count() >= want || t.Failed() })
 }
 
 // bound is how long anything may take on a busy machine.

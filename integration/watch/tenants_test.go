@@ -54,7 +54,7 @@ func wantTold(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// A watch tells of the resources of no tenant, unless an option of it or of the client says otherwise; its position is
+// A watch shows the resources of no tenant, unless an option of it or of the client says otherwise; its position is
 // one of all tenants.
 func TestWatchOfTenants(t *testing.T) {
 	t.Parallel()
