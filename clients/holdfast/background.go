@@ -44,7 +44,7 @@ type job struct {
 func (b *background) add(j job) {
 	if !b.enqueue(j) {
 		j.over()
-	} else if b.hire() {
+	} else if b.needsWorker() {
 		b.goroutines.Go(b.work) // if the client has been closed, nothing is done any more
 	}
 }
@@ -85,8 +85,8 @@ func (b *background) enqueue(j job) bool {
 	return true
 }
 
-// hire reports whether one more worker is to start.
-func (b *background) hire() bool {
+// needsWorker reports whether one more worker is to start, and counts it then.
+func (b *background) needsWorker() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.workers == maxWorkers || len(b.queue) == 0 {

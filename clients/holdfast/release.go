@@ -95,7 +95,8 @@ func isEnd(s messages.Status) bool {
 
 // post sends the release once, and expects no answer.
 func (r *release) post() {
-	r.c.sender.Post(r.c.sender.Route(messages.OpRelease, r.key, 0), request.Encode(r.message()))
+	to := r.c.sender.Route(messages.OpRelease, r.key, 0)
+	r.c.sender.Send(to, request.Message{Payload: request.Encode(r.message())}, nil)
 }
 
 func (r *release) message() proto.Message {

@@ -25,7 +25,7 @@ type attempts struct {
 	// outbox is the queue of the goroutine that publishes, which ready wakes. It is never longer than there are open
 	// attempts and one-way messages.
 	outbox []*attempt
-	ready  bell
+	ready  signal
 }
 
 // attempt is one message on its way.

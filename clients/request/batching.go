@@ -40,8 +40,8 @@ func (b *batching) prove() {
 	b.proved, b.pause = true, 0
 }
 
-// doubt makes another trial necessary; anew: at once, since the connection is another one.
-func (b *batching) doubt(anew bool) {
+// tryAgain makes another trial necessary; anew: at once, since the connection is another one.
+func (b *batching) tryAgain(anew bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.proved = false

@@ -35,10 +35,10 @@ func TestBatchingIsTried(t *testing.T) {
 	}
 	b.prove()
 	expect(now, true, false)
-	b.doubt(false)
+	b.tryAgain(false)
 	expect(now, false, true)
 	expect(now, false, false)
-	b.doubt(true) // another connection
+	b.tryAgain(true) // another connection
 	expect(now, false, true)
 	b.prove()
 	b.offer(false)

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// denials are the senders of each connection, which receive what NATS denies there. NATS reports it to the error handler of
-// the connection alone, which is the application's: it is called after them.
+// denials are the senders of each connection, which receive what NATS denies there. NATS reports it to the error handler
+// of the connection alone, which is the application's: it is called after them.
 var denials = struct {
 	mu sync.Mutex
 	of map[*nats.Conn]*denialHandler
@@ -56,7 +56,7 @@ func (h *denialHandler) deny(senders []*Sender, err error) {
 	open := make([][]*attempt, len(senders))
 	for i, s := range senders {
 		if strings.HasPrefix(subject, s.inbox) {
-			s.deaf.Store(&err)
+			s.inboxDenied.Store(&err)
 			s.alarms.WakeAll()
 			return
 		}
@@ -118,9 +118,9 @@ func ignoreDenials(s *Sender) {
 	}
 }
 
-// deafness returns why no answer reaches the sender; nil: answers do.
-func (s *Sender) deafness() error {
-	if err := s.deaf.Load(); err != nil {
+// inboxDenial returns why no answer reaches the sender; nil: answers do.
+func (s *Sender) inboxDenial() error {
+	if err := s.inboxDenied.Load(); err != nil {
 		return *err
 	}
 	return nil

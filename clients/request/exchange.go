@@ -79,7 +79,7 @@ type Exchange struct {
 	denied   bool
 
 	// wake has an element when there is something to look at: an answer, an alarm, another connection.
-	wake  bell
+	wake  signal
 	alarm alarm.Alarm
 
 	mu   sync.Mutex
@@ -97,7 +97,7 @@ func (s *Sender) Exchange(r Request) *Exchange {
 	if r.MaxPause == 0 {
 		r.MaxPause = messages.MostResend
 	}
-	x := &Exchange{s: s, Request: r, wake: make(bell, 1)}
+	x := &Exchange{s: s, Request: r, wake: make(signal, 1)}
 	x.alarm.Waker = x.wake
 	x.open, x.came = x.openRoom[:0], x.cameRoom[:0]
 	return x
@@ -168,7 +168,7 @@ func (x *Exchange) isHopeless(now time.Time) bool {
 	switch {
 	case !x.GivesUp:
 		return false
-	case x.s.deafness() != nil:
+	case x.s.inboxDenial() != nil:
 		return true
 	case x.obstacle == nil || !x.Definite():
 		return false
@@ -263,11 +263,11 @@ func (x *Exchange) receive(a *Answer) {
 	x.wake.Wake()
 }
 
-// bell wakes the goroutine that waits for it, now or when it next waits. It has room for one.
-type bell chan struct{}
+// signal wakes the goroutine that waits for it, now or when it next waits. It has room for one.
+type signal chan struct{}
 
 // Wake implements [alarm.Waker].
-func (b bell) Wake() {
+func (b signal) Wake() {
 	select {
 	case b <- struct{}{}:
 	default:
@@ -363,7 +363,7 @@ func (x *Exchange) hadNoEffect(a *Answer) bool {
 func (x *Exchange) learn(a *Answer) {
 	if !a.direct && x.sent > 1 && !x.Waits {
 		x.s.router.detour.begin(x.s.router.now())
-		x.s.batching.doubt(false)
+		x.s.batching.tryAgain(false)
 	}
 }
 
@@ -372,7 +372,7 @@ func (x *Exchange) failure(cause error) *Error {
 	changes := x.Op != messages.OpGet && slices.Contains(messages.Operations, x.Op)
 	e := &Error{Definite: x.Definite() || !changes, Cause: cause}
 	if errors.Is(cause, ErrNoAnswer) {
-		e.Cause = cmp.Or(x.s.deafness(), x.obstacle, cause)
+		e.Cause = cmp.Or(x.s.inboxDenial(), x.obstacle, cause)
 		if e.Cause == ErrNoResponders { //nolint:errorlint // it is the sentinel itself, which does not name the prefix
 			e.Cause = x.s.noResponders()
 		}

@@ -50,9 +50,9 @@ type Sender struct {
 	names        names
 	subscription *nats.Subscription
 	status       chan nats.Status
-	// begun is when the sender was made. deaf is why NATS sends it no answers.
-	begun time.Time
-	deaf  atomic.Pointer[error]
+	// begun is when the sender was made. inboxDenied is why NATS sends it no answers.
+	begun       time.Time
+	inboxDenied atomic.Pointer[error]
 	// reached: a node has answered.
 	reached atomic.Bool
 	// off: the connection is closed, or begins to drain.
@@ -83,7 +83,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 		reconnected: make(chan struct{}),
 	}
 	s.reached.Store(cfg.Expected)
-	s.attempts.ready = make(bell, 1)
+	s.attempts.ready = make(signal, 1)
 	s.router.prefix, s.router.begun = cfg.Prefix, time.Now()
 	var err error
 	if s.subscription, err = nc.Subscribe(s.inbox+"*", s.answered); err != nil {
@@ -141,7 +141,7 @@ type Message struct {
 
 // Send sends one attempt and returns its number, which grows from attempt to attempt. It does not block. receive is
 // called at most once, with the answer or the reason why the attempt was not sent, until [Sender.Forget]. It runs on
-// the goroutine of the subscription or of the publisher, and must not block.
+// the goroutine of the subscription or of the publisher, and must not block. nil: no answer is expected.
 func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
 	a := &attempt{
 		to: to, header: m.Header, payload: m.Payload, owner: m.Owner, receive: receive, sent: clock.Now(),
@@ -150,11 +150,6 @@ func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
 	s.attempts.add(a)
 	s.attempts.enqueue(a)
 	return a.id
-}
-
-// Post sends one message whose answer is not expected, if it can. It does not block.
-func (s *Sender) Post(to Route, payload []byte) {
-	s.Send(to, Message{Payload: payload}, nil)
 }
 
 // Forget makes the answers to the attempts orphans.
@@ -191,8 +186,8 @@ func (s *Sender) watchConnection() {
 }
 
 func (s *Sender) reconnect() {
-	s.batching.doubt(true)
-	s.deaf.Store(nil) // the subscription was made anew, and is denied anew if it still is
+	s.batching.tryAgain(true)
+	s.inboxDenied.Store(nil) // the subscription was made anew, and is denied anew if it still is
 	s.mu.Lock()
 	close(s.reconnected)
 	s.reconnected = make(chan struct{})
