@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// denials are the senders of each connection, which receive what NATS denies there. NATS reports it to the error handler
-// of the connection alone, which is the application's: it is called after them.
+// denials are the senders of each connection, which receive what NATS denies there. NATS reports it to the error
+// handler of the connection alone, which is the application's: it is called after them.
 var denials = struct {
 	mu sync.Mutex
 	of map[*nats.Conn]*denialHandler

@@ -116,7 +116,7 @@ func TestHistoriesOfSessions(t *testing.T) {
 	}
 }
 
-// What was told of a session is held against the journal.
+// What the answers show of a session is held against the journal.
 func TestSessionsInTheJournal(t *testing.T) {
 	t.Parallel()
 	member := func(kind messages.Event_Kind, token uint64) *journal.Change {

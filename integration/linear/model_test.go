@@ -17,8 +17,8 @@ const (
 	staleToken = messages.Status_STALE_TOKEN
 )
 
-// Each pair of histories is distinguished by one rule. They have no journal, so it is the model, or the
-// arithmetic, that tells.
+// One rule distinguishes each pair of histories. They have no journal, so it is a rule of the model or of the
+// arithmetic.
 var pairs = []struct {
 	rule           string
 	legal, illegal []line
@@ -133,7 +133,7 @@ var pairs = []struct {
 			extend("a", 4, 5).ttl(100).extended(1).order(0, 0), get(2000, 2001).free(1)},
 	},
 	{
-		"a repeated request is told the highest number",
+		"a repeated request gets the highest number",
 		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2),
 			acquire("a", 4, 5).id("a-0").granted(1).order(0, 2)},
 		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2),
@@ -270,7 +270,7 @@ var pairs = []struct {
 			acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
 	},
 	{
-		"the same request is told when another holds it",
+		"the same request learns when another holds it",
 		[]line{
 			acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(), acquire("b", 4, 5).granted(2),
 			acquire("a", 6, 7).id("x").shows(messages.Status_RELEASED, "a", 1), get(8, 9).held("b", 2),
@@ -281,7 +281,7 @@ var pairs = []struct {
 		},
 	},
 	{
-		"a request is told of no lease that there was not",
+		"a request gets no lease that there was not",
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released()},
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(),
 			acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 2)},
@@ -298,7 +298,7 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).id("x").released(), get(4, 5).held("a", 1)},
 	},
 	{
-		"a repetition is told of a lease that may have been cut shorter",
+		"a repetition gets a lease that may have been cut shorter",
 		[]line{
 			acquire("a", 0, 1).id("x").granted(1), extend("a", 2, 3).ttl(100).extended(1),
 			acquire("a", 50, 51).id("x").granted(1), acquire("b", 103, 104).granted(2),
@@ -365,7 +365,7 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 9).granted(1), get(0, 4).held("a", 1), get(5, 9).free(0)},
 	},
 	{
-		"a grant without an answer explains a token that was not told",
+		"a grant without an answer explains a token that no answer had",
 		[]line{acquire("a", 0, 0).unknown(), get(5, 6).held("a", 1)},
 		[]line{acquire("a", 7, 0).unknown(), get(5, 6).held("a", 1)},
 	},

@@ -33,7 +33,7 @@ type Operation struct {
 	Wait      uint32 `json:"wait_ms,omitempty"`
 	Reentrant bool   `json:"reentrant,omitempty"`
 	// Limit and Permits of an acquire, Limit of an extend, as on the wire: 0 is exclusive, or as before. An extend with
-	// a limit names its token, or an answer would not tell which lease it has replaced.
+	// a limit names its token, or an answer would not say which lease it has replaced.
 	Limit     uint32 `json:"limit,omitempty"`
 	Permits   uint32 `json:"permits,omitempty"`
 	Ephemeral bool   `json:"ephemeral,omitempty"`
@@ -189,12 +189,12 @@ func (o *Operation) failed() bool {
 	return is
 }
 
-// late reports whether the acquire received the answer that its lease had ended.
+// late reports whether the answer to the acquire says that its lease had ended.
 func (o *Operation) late() bool {
 	return o.Kind == messages.OpAcquire && (o.Status == messages.Status_RELEASED || o.Status == messages.Status_EXPIRED)
 }
 
-// overtaken reports whether an extend or a set received the answer that another one with a higher number came before it.
+// overtaken reports whether the answer to an extend or a set says that another one with a higher number came before it.
 func (o *Operation) overtaken() bool {
 	return (o.Status == messages.Status_EXTENDED || o.Status == messages.Status_UPDATED) && isLate(o.Order, o.Highest)
 }
@@ -232,7 +232,7 @@ func (o *Operation) most() uint64 { return uint64(max(o.Limit, 1)) }
 // permits is how many permits an acquire asks for.
 func (o *Operation) permits() uint64 { return uint64(max(o.Permits, 1)) }
 
-// downgrades reports whether the operation received the answer that its lease goes on under another token than it named.
+// downgrades reports whether the answer says that the lease goes on under another token than the operation named.
 func (o *Operation) downgrades() bool {
 	return o.Status == messages.Status_EXTENDED && o.Limit > 0 && o.Token != 0 && o.Token != o.Shown.Token
 }

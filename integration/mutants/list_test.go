@@ -791,7 +791,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "GuessedSurvey",
-		harm: "a client that has heard where a node asks about a session answers its next question",
+		harm: "a client that has seen where a node asks about a session answers its next question",
 		edits: []edit{{"actors/node/inbox.go", "hmac.Equal([]byte(subject), []byte(i.name(end)))",
 			"hmac.Equal(nil, nil)"}},
 		found: suite{folder: "actors/node", run: "^TestForgedSurveyAnswers$"},

@@ -29,7 +29,7 @@ type client struct {
 	*storm
 	dice
 	number, sent int
-	// owner is the rival that a shard's last sensible answer came from, as far as one can tell.
+	// owner is the rival that a shard's last sensible answer came from, as far as is known.
 	owner [shards]int
 }
 

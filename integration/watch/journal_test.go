@@ -53,7 +53,7 @@ func record(t *testing.T, name, pattern string, kinds ...holdfast.EventKind) *li
 	return e
 }
 
-// await waits until all of the journals has been told.
+// await waits until all of the journals has come.
 func await(t *testing.T, j *linear.Journal, all ...*linear.Events) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
