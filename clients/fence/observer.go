@@ -28,16 +28,16 @@ type Verdict struct {
 	Result Result
 }
 
-// Observer is told each verdict of a guard, such as to count it: a guard that refuses has saved its data. It is called
+// Observer receives each verdict of a guard, such as to count it: a guard that refuses has saved its data. It is called
 // concurrently, by the goroutine that waits for the guard, and should return at once. A claim about which there is no
-// verdict is not told: an invalid one, and one whose operation failed for another reason. The nil Observer is told
+// verdict is not reported: an invalid one, and one whose operation failed for another reason. The nil Observer receives
 // nothing.
 //
 // All guards have an option WithObserver.
 type Observer func(Verdict)
 
-// Conclude tells the observer of a claim what err says: it passed if err is nil, and is stale if err is [ErrStale]. It
-// is for guards, which defer it: err is that of the operation when it returns.
+// Conclude reports to the observer what err says about a claim: it passed if err is nil, and is stale if err is
+// [ErrStale]. It is for guards, which defer it: err is that of the operation when it returns.
 func (o Observer) Conclude(guard string, c Claim, err *error) {
 	switch {
 	case o == nil:

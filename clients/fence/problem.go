@@ -30,7 +30,7 @@ const (
 	statusUnavailable = 503
 )
 
-// Problem tells a client, in JSON, why its request was refused: a problem document as in RFC 9457. It is the
+// Problem says to a client, in JSON, why its request was refused: a problem document as in RFC 9457. It is the
 // answer of the guards for HTTP and for NATS.
 type Problem struct {
 	Type     string `json:"type"`   // where the reason is explained

@@ -61,13 +61,20 @@ func (c *Client) Do(ctx context.Context, resource string, work func(context.Cont
 	}
 	under, cancel := context.WithCancelCause(messages.WithClaim(ctx, l.Claim()))
 	l.alsoCancel(cancel)
-	defer func() {
-		valid := l.Valid()
-		if failure := l.Release(ctx); errors.Is(failure, ErrLost) || !valid && failure != nil {
-			err = errors.Join(err, failure)
-		}
-	}()
+	defer releaseAfter(ctx, l, &err)
 	return work(under, l)
+}
+
+// releaseAfter releases what work ran under, a [Lock] or [Locks], and adds to the error of work that it was not held to
+// the end.
+func releaseAfter(ctx context.Context, held interface {
+	Valid() bool
+	Release(ctx context.Context) error
+}, err *error) {
+	valid := held.Valid()
+	if failure := held.Release(ctx); errors.Is(failure, ErrLost) || !valid && failure != nil {
+		*err = errors.Join(*err, failure)
+	}
 }
 
 const (
@@ -216,7 +223,7 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(),
 		Header: a.span.header(), GivesUp: true}
 	if r.Waits = a.wait() > 0; r.Waits {
-		r.MostPause = min(a.options.ttl/quietParts, messages.MostResend)
+		r.MaxPause = min(a.options.ttl/quietParts, messages.MostResend)
 	}
 	x := a.c.sender.Exchange(r)
 	defer x.Finish()

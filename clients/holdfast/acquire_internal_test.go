@@ -1,8 +1,10 @@
 package holdfast
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,4 +53,24 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 			t.Fatal("it goes on to use tokens up")
 		}
 	}
+}
+
+// A wait for a lock that the client holds itself is logged once.
+func TestWaitForOwnLockIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		defer slog.SetDefault(slog.Default())
+		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+		s := newScripted(t)
+		c := s.client()
+		mustLock(t, c, "a")
+		for range 2 {
+			if _, err := c.Acquire(t.Context(), "a", MaxWait(time.Second)); !errors.Is(err, ErrTimeout) {
+				t.Errorf("got %v, want ErrTimeout", err)
+			}
+		}
+		if n := strings.Count(log.String(), "this client holds itself"); n != 1 {
+			t.Errorf("it is logged %d times:\n%s", n, log.String())
+		}
+	})
 }

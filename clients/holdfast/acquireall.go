@@ -56,12 +56,7 @@ func (c *Client) DoAll(ctx context.Context, resources []string, work func(contex
 	}
 	under, cancel := context.WithCancelCause(ctx)
 	s.alsoCancel(cancel)
-	defer func() {
-		valid := s.Valid()
-		if failure := s.Release(ctx); errors.Is(failure, ErrLost) || !valid && failure != nil {
-			err = errors.Join(err, failure)
-		}
-	}()
+	defer releaseAfter(ctx, s, &err)
 	return work(under, s)
 }
 

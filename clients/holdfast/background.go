@@ -42,11 +42,10 @@ type job struct {
 
 // add queues a job, and starts a worker for it if there are not enough.
 func (b *background) add(j job) {
-	switch {
-	case !b.enqueue(j):
+	if !b.enqueue(j) {
 		j.over()
-	case b.hire() && !b.goroutines.Go(b.work):
-		b.abandon()
+	} else if b.needsWorker() {
+		b.goroutines.Go(b.work) // if the client has been closed, nothing is done any more
 	}
 }
 
@@ -86,8 +85,8 @@ func (b *background) enqueue(j job) bool {
 	return true
 }
 
-// hire reports whether one more worker is to start.
-func (b *background) hire() bool {
+// needsWorker reports whether one more worker is to start, and counts it then.
+func (b *background) needsWorker() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.workers == maxWorkers || len(b.queue) == 0 {
@@ -95,17 +94,6 @@ func (b *background) hire() bool {
 	}
 	b.workers++
 	return true
-}
-
-// abandon drops all jobs, because no worker can start.
-func (b *background) abandon() {
-	b.mu.Lock()
-	queue := b.queue
-	b.queue, b.workers = nil, b.workers-1
-	b.mu.Unlock()
-	for _, j := range queue {
-		j.over()
-	}
 }
 
 // next returns the first job. If there is none, the worker that asks ends.

@@ -134,12 +134,9 @@ func (c *Client) finishWork(ctx context.Context) error {
 	return nil
 }
 
-// releaseAll releases all leases concurrently and waits for the answers: those of a session together.
+// releaseAll releases all leases concurrently and waits for the answers.
 func (c *Client) releaseAll(ctx context.Context) error {
-	err := errors.Join(
-		each(c.sessions.all(), func(x *session) error { return x.releaseAll(ctx) }),
-		each(c.handles.all(), func(h *handle) error { return h.releaseAll(ctx) }),
-	)
+	err := each(c.handles.all(), func(h *handle) error { return h.releaseAll(ctx) })
 	for _, x := range c.sessions.all() {
 		x.shut()
 	}

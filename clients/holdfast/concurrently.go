@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// maxCalls bounds how many locks, or sessions, are acquired, extended or released concurrently.
+// maxCalls bounds how many locks are acquired, extended or released concurrently.
 const maxCalls = 256
 
 // each calls f for all elements concurrently, and returns the errors in their order.

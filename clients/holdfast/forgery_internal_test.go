@@ -71,7 +71,7 @@ func TestSubjectsOfAnswersAreSecret(t *testing.T) {
 			}
 			if i > 0 && subject != "" && len(subject) > 8 &&
 				strings.HasPrefix(subjects[i-1], subject[:len(subject)-8]) {
-				t.Errorf("%q can be told from %q", subject, subjects[i-1])
+				t.Errorf("%q can be distinguished from %q", subject, subjects[i-1])
 			}
 		}
 	})

@@ -206,23 +206,12 @@ func (h *handle) reconnected() {
 
 // ask has the extensions ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the
 // extensions go on to ask. set is called with mu held.
-func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
+func (h *handle) ask(
+	ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func(),
+) (err error) {
 	s := h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.options.owner, Token: h.token()})
+	defer func() { s.returned(messages.Status_EXTENDED, h.token(), err) }()
 	header := s.header()
-	err := h.await(ctx, op, l, callers, func() {
-		set()
-		h.extensions.header = header
-	})
-	if err != nil {
-		s.returned(messages.Status_STATUS_UNSPECIFIED, 0, err)
-	} else {
-		s.returned(messages.Status_EXTENDED, h.token(), nil)
-	}
-	return err
-}
-
-// await is ask within its span.
-func (h *handle) await(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
 	h.mu.Lock()
@@ -232,6 +221,7 @@ func (h *handle) await(ctx context.Context, op messages.Operation, l *Lock, call
 	}
 	done := callers.add(h.c.sender.LastID() + 1)
 	set()
+	h.extensions.header = header
 	h.extensions.renew()
 	h.mu.Unlock()
 	select {
@@ -392,16 +382,6 @@ func (h *handle) toRelease() *release {
 		}
 	}
 	return r
-}
-
-// surrender implements [kept].
-func (h *handle) surrender(k keeper) (r *release, isKept bool) {
-	for _, l := range h.all() {
-		l.once.Do(func() { r, l.result = h.detach(l) }) // only the last one has a release
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return r, h.keeper == k
 }
 
 // all returns the locks that share the lease.

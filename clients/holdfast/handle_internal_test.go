@@ -86,7 +86,7 @@ func TestLossInASuspend(t *testing.T) {
 	})
 }
 
-// The context of a lock that was released has ended, and the channel tells of no loss.
+// The context of a lock that was released has ended, and the channel shows no loss.
 func TestContextAfterRelease(t *testing.T) {
 	l := &Lock{h: new(handle), parent: t.Context()}
 	l.end(ErrReleased)

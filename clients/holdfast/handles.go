@@ -101,9 +101,7 @@ func (s *handles) add(h *handle) (known *handle, err error) {
 		return nil, errReleased
 	}
 	put(&s.byID, h.id, h)
-	if h.options.reentrant {
-		put(&s.shared, h.lockKey(), h)
-	}
+	put(&s.shared, h.lockKey(), h)
 	return h, nil
 }
 
@@ -146,7 +144,7 @@ func (s *handles) change(h *handle, become func()) {
 	}
 	put(&s.byID, h.id, h)
 	put(&s.former, h.former, h)
-	if h.options.reentrant && s.shared[h.lockKey()] == nil {
+	if s.shared[h.lockKey()] == nil {
 		put(&s.shared, h.lockKey(), h)
 	}
 }

@@ -22,7 +22,4 @@ type kept interface {
 	// keeperFails receives that the keeper has begun or ceased to fail. failure returns the last state: why the latest
 	// attempt had no effect, nil if it had.
 	keeperFails(k keeper, failure func() error)
-	// surrender releases all locks that share the lease. It returns the release that is to be run, nil if there is
-	// none, and whether the lease is still with the keeper.
-	surrender(k keeper) (r *release, isKept bool)
 }

@@ -26,8 +26,6 @@ type release struct {
 	forsake func()
 	// done is called when it is over.
 	done func()
-	// ended: the end of its session may have released it.
-	ended bool
 }
 
 // run releases the lease and returns what the service found. It waits no longer than the lease may last. If
@@ -35,11 +33,7 @@ type release struct {
 func (r *release) run(ctx context.Context) error {
 	s := r.c.tracing.begin(ctx, messages.OpRelease, Call{Resource: r.resource, Owner: r.owner, Token: r.token})
 	err := r.ask(ctx, s.header())
-	outcome := messages.Status_STATUS_UNSPECIFIED
-	if err == nil {
-		outcome = messages.Status_RELEASED
-	}
-	s.returned(outcome, 0, err)
+	s.returned(messages.Status_RELEASED, 0, err)
 	return err
 }
 
@@ -101,7 +95,8 @@ func isEnd(s messages.Status) bool {
 
 // post sends the release once, and expects no answer.
 func (r *release) post() {
-	r.c.sender.Post(r.c.sender.Route(messages.OpRelease, r.key, 0), request.Encode(r.message()))
+	to := r.c.sender.Route(messages.OpRelease, r.key, 0)
+	r.c.sender.Send(to, request.Message{Payload: request.Encode(r.message())}, nil)
 }
 
 func (r *release) message() proto.Message {
@@ -123,7 +118,7 @@ func (r *release) outcome(a *request.Answer) error {
 		return refused(messages.OpRelease, r.resource, reply)
 	}
 	e := lost(messages.OpRelease, r.resource, reply)
-	if reply.GetStatus() != messages.Status_EXPIRED && (!a.Alone || r.ended) {
+	if reply.GetStatus() != messages.Status_EXPIRED && !a.Alone {
 		e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
 	}
 	return e

@@ -274,8 +274,6 @@ func (s *scripted) decide(key string, m proto.Message, answer func(*messages.Rep
 		answer(s.get(key))
 	case *messages.KeepRequest:
 		answer(s.keep(key, r))
-	case *messages.EndRequest:
-		answer(s.endSession(key))
 	}
 }
 
@@ -364,10 +362,7 @@ func (s *scripted) prolong(id string, ttl time.Duration) {
 	})
 }
 
-func (s *scripted) endSession(id string) *messages.Reply {
-	if s.sessions[id] == nil {
-		return &messages.Reply{Status: messages.Status_NOT_HELD}
-	}
+func (s *scripted) endSession(id string) {
 	s.sessions[id].timer.Stop()
 	delete(s.sessions, id)
 	var ended []string
@@ -382,7 +377,6 @@ func (s *scripted) endSession(id string) *messages.Reply {
 	for _, key := range ended {
 		s.serve(key)
 	}
-	return &messages.Reply{Status: messages.Status_RELEASED}
 }
 
 // run lets a lease run by itself.

@@ -1,15 +1,11 @@
 package holdfast
 
 import (
-	"context"
 	"crypto/rand"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast/internal/lease"
 	"github.com/holdfast-io/holdfast/clients/internal/alarm"
@@ -251,73 +247,11 @@ func (x *session) failure() error {
 	return x.failing
 }
 
-// releaseAll releases the leases of the session by its end, if they are several and no other is in it.
-func (x *session) releaseAll(ctx context.Context) error {
-	var together, alone []*release
-	for _, l := range x.finish() {
-		switch r, isKept := l.surrender(x); {
-		case r == nil:
-		case isKept:
-			together = append(together, r)
-		default:
-			alone = append(alone, r)
-		}
-	}
-	run := func(r *release) error { return r.run(ctx) }
-	return errors.Join(x.end(ctx, together), each(alone, run))
-}
-
-// finish has no other lease enter the session, and no keep sent. It returns the leases that its end would release; nil
-// if that would release locks that are still held here, or the session is over.
-func (x *session) finish() []kept {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if n := len(x.leases); x.over || n < 2 || x.users > n {
-		return nil
-	}
-	x.over = true
-	return slices.Collect(maps.Keys(x.leases))
-}
-
-// end ends the session, and with it these leases. The user may not be permitted to end sessions, and without an answer
-// each lease is released by itself, in the second half of the client's timeout.
-func (x *session) end(ctx context.Context, leases []*release) error {
-	if len(leases) == 0 {
-		return nil
-	}
-	c := x.sessions.c
-	asker := c.cleanup.within(c.cfg.timeout / 2)
-	asker.givesUp = true
-	a, err := asker.run(ctx, "", request.Request{
-		Op: messages.OpEnd, Key: x.key, InShard: &x.kind.shard, Waits: true, Message: x.ending,
-	})
-	if err == nil {
-		if reply, _ := a.Reply(); reply.GetStatus() == messages.Status_RELEASED {
-			for _, r := range leases {
-				r.done()
-			}
-			return nil
-		}
-	}
-	return each(leases, func(r *release) error { // each says what became of it
-		r.ended = !errors.Is(err, ErrUnavailable) && (err != nil || !a.Alone)
-		return r.run(ctx)
-	})
-}
-
 // shut closes the session, when nothing of the client is to run any more.
 func (x *session) shut() {
 	x.mu.Lock()
 	defer x.unlock()
 	x.close()
-}
-
-func (x *session) ending() proto.Message {
-	r := new(messages.EndRequest)
-	if x.kind.secret {
-		r.Secret = x.sessions.c.cfg.secret.value
-	}
-	return r
 }
 
 // reconnected asks at once for what may have been lost with the last connection.

@@ -112,13 +112,16 @@ func (s span) answered(op messages.Operation, resource string, a *request.Answer
 	s.end(r.GetStatus(), Token(r.GetLease().GetToken()), err)
 }
 
-// returned ends the span of a call with what the call returns. outcome is the status of the answer, zero if it is that
-// of the error. token is that of the lock that the call leaves held, 0 if there is none.
+// returned ends the span of a call with what the call returns: an error, or the status of the answer and the token of
+// the lock that the call leaves held, 0 if there is none.
 func (s span) returned(outcome messages.Status, token Token, err error) {
 	if s.Span == nil {
 		return
 	}
-	if e := (*Error)(nil); outcome == messages.Status_STATUS_UNSPECIFIED && errors.As(err, &e) {
+	if err != nil {
+		outcome, token = messages.Status_STATUS_UNSPECIFIED, 0
+	}
+	if e := (*Error)(nil); errors.As(err, &e) {
 		outcome = e.status
 	}
 	s.end(outcome, token, err)

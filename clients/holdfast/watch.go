@@ -59,7 +59,8 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
-	options, err := newWatchOptions(c.cfg.tenant, opts)
+	selection := watch.Selection{Pattern: selected, Tenant: c.cfg.tenant}
+	options, err := newWatchOptions(watch.Options{Selection: selection}, opts)
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
@@ -76,7 +77,7 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	}
 	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.deployment,
 		Reconnected: c.sender.Reconnected, Singly: &c.singly}
-	return watch.NewLoop(ctx, source, shards, options.loop(watch.Selection{Pattern: selected, Tenant: options.tenant}))
+	return watch.NewLoop(ctx, source, shards, options)
 }
 
 // shardsOf returns the shards that the pattern can touch.
@@ -105,9 +106,6 @@ func watchFailure(ctx context.Context, err error) error {
 		return &Error{Op: opWatch, Err: ErrClosed}
 	case cause != nil:
 		return &Error{Op: opWatch, Err: request.ContextError(ctx)}
-	}
-	if gone := (*watch.CompactedError)(nil); errors.As(err, &gone) {
-		return &CompactedError{Shard: gone.Shard, Oldest: gone.Oldest, Begins: gone.Begins}
 	}
 	if failure := (*watch.Error)(nil); errors.As(err, &failure) {
 		e := &Error{Op: opWatch, Err: ErrUnavailable, Cause: failure.Cause}

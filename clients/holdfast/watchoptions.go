@@ -11,40 +11,35 @@ import (
 // WatchOption says where a [Client.Watch] begins and what it yields.
 type WatchOption func(*watchOptions)
 
-// watchOptions are what a watch is asked for.
+// watchOptions are what a watch is asked for. bookmarked: how often bookmarks come was given.
 type watchOptions struct {
-	from    Position
-	since   *time.Time
-	present bool
-	kinds   []EventKind
-	// tenant is whose resources it covers: empty: those of no tenant.
-	tenant string
-	// untilNow: it ends where the journals end.
-	untilNow bool
-	// bookmarks is how often they come; 0: never. bookmarked: the option was given.
-	bookmarks  time.Duration
+	watch.Options
 	bookmarked bool
 }
 
 // From goes on behind a position. The zero one is as if it were not given, so that what was saved can be
 // passed on also the first time.
-func From(p Position) WatchOption { return func(t *watchOptions) { t.from = p } }
+func From(p Position) WatchOption { return func(o *watchOptions) { o.From = p } }
 
 // Since begins with the changes made at t or later, by the clocks of the nodes. If the journal does not
 // go back so far, the watch ends with a [CompactedError], whose Oldest is where to begin then. It
 // does not count if there is a position to go on [From].
-func Since(t time.Time) WatchOption { return func(w *watchOptions) { w.since = &t } }
+func Since(t time.Time) WatchOption { return func(o *watchOptions) { o.Since = &t } }
 
 // Present yields first the leases that are held, as [EventPresent], then a bookmark, and then every change since. A
 // lease that was there comes once, and a change that is in it already does not come again. Reading that
 // takes as long as a node takes to open the shards. Ephemeral leases are not among them, as they are
 // never events. It does not count if there is a position to go on [From]: then the holders came
 // before.
-func Present() WatchOption { return func(t *watchOptions) { t.present = true } }
+func Present() WatchOption { return func(o *watchOptions) { o.Present = true } }
 
 // Kinds leaves out the changes of other kinds: renewals, [EventExtended], are the most frequent by far.
 func Kinds(kinds ...EventKind) WatchOption {
-	return func(t *watchOptions) { t.kinds = append(t.kinds, kinds...) }
+	return func(o *watchOptions) {
+		for _, k := range kinds {
+			o.Kinds = append(o.Kinds, messages.Event_Kind(k))
+		}
+	}
 }
 
 // Bookmarks yields a position with an [EventBookmark] as soon as the watch stands, from which on nothing
@@ -52,44 +47,42 @@ func Kinds(kinds ...EventKind) WatchOption {
 // few of many resources that is to be continued later needs that: a position that is as old as the last
 // event may have been compacted.
 func Bookmarks(every time.Duration) WatchOption {
-	return func(t *watchOptions) { t.bookmarks, t.bookmarked = every, true }
+	return func(o *watchOptions) { o.Bookmarks, o.bookmarked = every, true }
 }
 
 // UntilNow ends the watch, without an error, when it has yielded what the journals had when it began.
-func UntilNow() WatchOption { return func(t *watchOptions) { t.untilNow = true } }
+func UntilNow() WatchOption { return func(o *watchOptions) { o.UntilNow = true } }
 
 // OfTenant yields the changes of a tenant's resources, instead of those of no tenant; "*" those of all tenants, and of
 // none. The field Tenant of the lease says whose a change is. The pattern matches the name, in which the tenant is not.
 // A [Position] is the same for all tenants. Without the option, a client has that of [Tenant].
-func OfTenant(account string) WatchOption { return func(t *watchOptions) { t.tenant = account } }
+func OfTenant(account string) WatchOption { return func(o *watchOptions) { o.Tenant = account } }
 
-// newWatchOptions returns the options of a watch of a client that is of this tenant.
-func newWatchOptions(tenant string, opts []WatchOption) (t watchOptions, err error) {
-	t.tenant = tenant
-	for _, o := range opts {
-		if o == nil {
-			return t, rule("option", "not nil", "nil")
+// newWatchOptions returns the options of a watch: these, and what opts add.
+func newWatchOptions(common watch.Options, opts []WatchOption) (watch.Options, error) {
+	o := watchOptions{Options: common}
+	for _, set := range opts {
+		if set == nil {
+			return o.Options, rule("option", "not nil", "nil")
 		}
-		o(&t)
+		set(&o)
 	}
-	wrong := slices.IndexFunc(t.kinds, func(k EventKind) bool { return k < EventAcquired || k > EventUpdated })
-	switch {
-	case t.bookmarked && t.bookmarks <= 0:
-		err = rule("bookmarks", "a positive duration", t.bookmarks.String())
-	case t.present && t.since != nil:
-		err = rule("present", "without since: one is about what is, the other about what was", "both")
-	case wrong >= 0:
-		err = rule("kinds", "those of changes", t.kinds[wrong].String())
-	case t.tenant != "" && t.tenant != messages.AllTenants:
-		err = messages.CheckTenant(t.tenant)
-	}
-	return t, err
+	return o.Options, o.check()
 }
 
-// loop returns the options of a loop over what is selected.
-func (t *watchOptions) loop(s watch.Selection) watch.Options {
-	return watch.Options{
-		Selection: s, From: t.from, Since: t.since, Present: t.present, UntilNow: t.untilNow, Bookmarks: t.bookmarks,
-		Wants: func(k messages.Event_Kind) bool { return len(t.kinds) == 0 || slices.Contains(t.kinds, EventKind(k)) },
+func (o *watchOptions) check() error {
+	wrong := slices.IndexFunc(o.Kinds, func(k messages.Event_Kind) bool {
+		return EventKind(k) < EventAcquired || EventKind(k) > EventUpdated
+	})
+	switch {
+	case o.bookmarked && o.Bookmarks <= 0:
+		return rule("bookmarks", "a positive duration", o.Bookmarks.String())
+	case o.Present && o.Since != nil:
+		return rule("present", "without since: one is about what is, the other about what was", "both")
+	case wrong >= 0:
+		return rule("kinds", "those of changes", EventKind(o.Kinds[wrong]).String())
+	case o.Tenant != "" && o.Tenant != messages.AllTenants:
+		return messages.CheckTenant(o.Tenant)
 	}
+	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// attempts are those whose answers are expected. Each has a reply subject of its own, to tell which of
-// several repetitions an answer belongs to: a lease is counted from when that one was sent. The zero
+// attempts are those whose answers are expected. Each has a reply subject of its own, which shows to which
+// of several repetitions an answer belongs: a lease is counted from when that one was sent. The zero
 // attempts has none.
 type attempts struct {
 	// last is the number of the latest attempt or batch.
@@ -25,7 +25,7 @@ type attempts struct {
 	// outbox is the queue of the goroutine that publishes, which ready wakes. It is never longer than there are open
 	// attempts and one-way messages.
 	outbox []*attempt
-	ready  bell
+	ready  signal
 }
 
 // attempt is one message on its way.

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// firstTrial and mostTrial are the pauses between trials of whether the service takes batches from this user. A
+	// firstTrial and maxTrial are the pauses between trials of whether the service takes batches from this user. A
 	// user without the permission causes an error of the connection with each.
 	firstTrial = time.Second
-	mostTrial  = time.Hour
+	maxTrial   = time.Hour
 )
 
-// batching is whether requests are sent in batches. A user may lack the permission to send them, of which a client
-// hears late or not at all. So a batch of an empty call is tried, and others follow its answer. It is safe for
+// batching is whether requests are sent in batches. A user may lack the permission to send them, which a client
+// notices late or not at all. So a batch of an empty call is tried, and others follow its answer. It is safe for
 // concurrent use. The zero batching sends none.
 type batching struct {
 	mu sync.Mutex
@@ -26,7 +26,7 @@ type batching struct {
 	next, pause time.Duration
 }
 
-// offer tells what the deployment offers.
+// offer sets whether the deployment takes batches.
 func (b *batching) offer(is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,8 +40,8 @@ func (b *batching) prove() {
 	b.proved, b.pause = true, 0
 }
 
-// doubt makes another trial necessary; anew: at once, since the connection is another one.
-func (b *batching) doubt(anew bool) {
+// tryAgain makes another trial necessary; anew: at once, since the connection is another one.
+func (b *batching) tryAgain(anew bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.proved = false
@@ -60,7 +60,7 @@ func (b *batching) may(now time.Duration) (batches, try bool) {
 	if now < b.next {
 		return false, false
 	}
-	b.pause = longer(b.pause, firstTrial, mostTrial)
+	b.pause = longer(b.pause, firstTrial, maxTrial)
 	b.next = now + b.pause
 	return false, true
 }
@@ -76,16 +76,16 @@ type batch struct {
 // bundle returns the attempts as batches of at most so many bytes, one or more for each shard, in the order of the
 // attempts of a shard, and those that go alone: they are the only one for their shard, or on no direct route, or not in
 // protobuf, or have a header.
-func bundle(queue []*attempt, most int) (batches []*batch, alone []*attempt) {
+func bundle(queue []*attempt, maxBytes int) (batches []*batch, alone []*attempt) {
 	open := make(map[uint32]*batch)
 	for _, a := range queue {
 		size := messages.SizeCall(a.id, a.to.key, a.to.op, a.payload)
-		if !a.to.direct || a.header != nil || size > most || a.encoding != messages.Protobuf {
+		if !a.to.direct || a.header != nil || size > maxBytes || a.encoding != messages.Protobuf {
 			alone = append(alone, a)
 			continue
 		}
 		b := open[a.to.shard]
-		if b == nil || b.size+size > most || len(b.calls) == messages.MaxBatchCalls {
+		if b == nil || b.size+size > maxBytes || len(b.calls) == messages.MaxBatchCalls {
 			b = &batch{shard: a.to.shard}
 			open[a.to.shard] = b
 			batches = append(batches, b)

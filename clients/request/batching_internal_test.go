@@ -31,14 +31,14 @@ func TestBatchingIsTried(t *testing.T) {
 	}
 	for range 30 {
 		expect(now, false, true)
-		now += mostTrial
+		now += maxTrial
 	}
 	b.prove()
 	expect(now, true, false)
-	b.doubt(false)
+	b.tryAgain(false)
 	expect(now, false, true)
 	expect(now, false, false)
-	b.doubt(true) // another connection
+	b.tryAgain(true) // another connection
 	expect(now, false, true)
 	b.prove()
 	b.offer(false)

@@ -14,5 +14,5 @@
 //	defer x.Finish()
 //	a, err := x.Within(ctx, 15*time.Second)
 //
-// Without an answer, [Error.Definite] tells whether the request may have had an effect.
+// Without an answer, [Error.Definite] reports whether the request may have had an effect.
 package request

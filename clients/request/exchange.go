@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// firstRetry and mostRetry are the pauses after an answer that no node can decide.
+	// firstRetry and maxRetry are the pauses after an answer that no node can decide.
 	firstRetry = 50 * time.Millisecond
-	mostRetry  = time.Second
+	maxRetry   = time.Second
 	// openAttempts is how many attempts of one request are expected to be answered. The service answers the
 	// latest.
 	openAttempts = 8
-	// firstContact is how long after its start a sender first reports that no node answers; leastContact is how long
+	// firstContact is how long after its start a sender first reports that no node answers; minContact is how long
 	// each exchange tries at least. Somebody who waits for a first answer has rather made a mistake than met a
 	// failover.
 	firstContact = 800 * time.Millisecond
-	leastContact = 300 * time.Millisecond
+	minContact   = 300 * time.Millisecond
 )
 
 // Request is what an [Exchange] sends.
@@ -36,16 +36,14 @@ type Request struct {
 	// Op and Key of a request about one resource.
 	Op  messages.Operation
 	Key string
-	// InShard is the shard of what Key names, as of a session; nil: that of the key.
-	InShard *uint32
 	// Subject of a request about no single resource, such as a listing; empty: the request is about Key. Its
 	// answer is a Reply only if it is a refusal: read it with [Answer.Decode].
 	Subject string
 	// Message returns the request as it is to be sent now. Every time it must be the same request to the
 	// service.
 	Message func() proto.Message
-	// MostPause bounds the pauses between attempts without an answer; 0: [messages.MostResend].
-	MostPause time.Duration
+	// MaxPause bounds the pauses between attempts without an answer; 0: [messages.MostResend].
+	MaxPause time.Duration
 	// Waits: the service may leave the request without an answer for a time, as one in a queue.
 	Waits bool
 	// Header goes with each attempt. A request that has one is not sent in a batch. nil: it has none. It is not
@@ -81,7 +79,7 @@ type Exchange struct {
 	denied   bool
 
 	// wake has an element when there is something to look at: an answer, an alarm, another connection.
-	wake  bell
+	wake  signal
 	alarm alarm.Alarm
 
 	mu   sync.Mutex
@@ -96,10 +94,10 @@ type Exchange struct {
 // Exchange returns an exchange of the request, to be run once. The caller calls [Exchange.Finish] in the
 // end.
 func (s *Sender) Exchange(r Request) *Exchange {
-	if r.MostPause == 0 {
-		r.MostPause = messages.MostResend
+	if r.MaxPause == 0 {
+		r.MaxPause = messages.MostResend
 	}
-	x := &Exchange{s: s, Request: r, wake: make(bell, 1)}
+	x := &Exchange{s: s, Request: r, wake: make(signal, 1)}
 	x.alarm.Waker = x.wake
 	x.open, x.came = x.openRoom[:0], x.cameRoom[:0]
 	return x
@@ -130,7 +128,7 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 		return nil, x.failure(ErrNoAnswer)
 	}
 	if x.GivesUp {
-		x.patience = now.Add(max(leastContact, firstContact-now.Sub(x.s.begun)))
+		x.patience = now.Add(max(minContact, firstContact-now.Sub(x.s.begun)))
 	}
 	x.send(now)
 	defer x.s.alarms.Stop(&x.alarm)
@@ -170,13 +168,13 @@ func (x *Exchange) isHopeless(now time.Time) bool {
 	switch {
 	case !x.GivesUp:
 		return false
-	case x.s.deafness() != nil:
+	case x.s.inboxDenial() != nil:
 		return true
 	case x.obstacle == nil || !x.Definite():
 		return false
 	}
 	refusal, refused := errors.AsType[*Refusal](x.obstacle)
-	return x.denied || refused && refusal.Reply.GetLasting() || !x.s.heard.Load() && !now.Before(x.patience)
+	return x.denied || refused && refusal.Reply.GetLasting() || !x.s.reached.Load() && !now.Before(x.patience)
 }
 
 // next returns when there is something to do at the latest.
@@ -185,7 +183,7 @@ func (x *Exchange) next() time.Time {
 	if x.isLate(next) {
 		next = x.deadline
 	}
-	if x.GivesUp && x.obstacle != nil && !x.s.heard.Load() && next.After(x.patience) {
+	if x.GivesUp && x.obstacle != nil && !x.s.reached.Load() && next.After(x.patience) {
 		next = x.patience
 	}
 	return next
@@ -220,7 +218,7 @@ func (x *Exchange) Definite() bool { return len(x.open) == 0 && !x.unsure }
 // send makes one more attempt. The next one is due after a pause.
 func (x *Exchange) send(now time.Time) {
 	x.connection = x.s.connection.Load()
-	x.due = now.Add(min(messages.ResendAfter(x.sent), x.MostPause))
+	x.due = now.Add(min(messages.ResendAfter(x.sent), x.MaxPause))
 	m := x.Message()
 	id := x.s.Send(x.route(), Message{Header: x.Header, Payload: Encode(m), Owner: ownerOf(m)}, x.receive)
 	x.sent++
@@ -243,16 +241,13 @@ func (x *Exchange) route() Route {
 	if x.Subject != "" {
 		return Route{subject: x.Subject}
 	}
-	if x.InShard != nil {
-		return x.s.RouteIn(*x.InShard, x.Op, x.Key, x.sent)
-	}
 	return x.s.Route(x.Op, x.Key, x.sent)
 }
 
 // RetryAfter returns how long to wait after the nth attempt in a row, counted from 0, that had no effect.
 // It is random, so that not all clients return at once.
 func RetryAfter(n int) time.Duration {
-	pause := min(firstRetry<<min(n, 10), mostRetry)
+	pause := min(firstRetry<<min(n, 10), maxRetry)
 	return pause/2 + rand.N(pause)
 }
 
@@ -268,11 +263,11 @@ func (x *Exchange) receive(a *Answer) {
 	x.wake.Wake()
 }
 
-// bell wakes the goroutine that waits for it, now or when it next waits. It has room for one.
-type bell chan struct{}
+// signal wakes the goroutine that waits for it, now or when it next waits. It has room for one.
+type signal chan struct{}
 
 // Wake implements [alarm.Waker].
-func (b bell) Wake() {
+func (b signal) Wake() {
 	select {
 	case b <- struct{}{}:
 	default:
@@ -368,7 +363,7 @@ func (x *Exchange) hadNoEffect(a *Answer) bool {
 func (x *Exchange) learn(a *Answer) {
 	if !a.direct && x.sent > 1 && !x.Waits {
 		x.s.router.detour.begin(x.s.router.now())
-		x.s.batching.doubt(false)
+		x.s.batching.tryAgain(false)
 	}
 }
 
@@ -377,7 +372,7 @@ func (x *Exchange) failure(cause error) *Error {
 	changes := x.Op != messages.OpGet && slices.Contains(messages.Operations, x.Op)
 	e := &Error{Definite: x.Definite() || !changes, Cause: cause}
 	if errors.Is(cause, ErrNoAnswer) {
-		e.Cause = cmp.Or(x.s.deafness(), x.obstacle, cause)
+		e.Cause = cmp.Or(x.s.inboxDenial(), x.obstacle, cause)
 		if e.Cause == ErrNoResponders { //nolint:errorlint // it is the sentinel itself, which does not name the prefix
 			e.Cause = x.s.noResponders()
 		}

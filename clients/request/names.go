@@ -9,7 +9,7 @@ import (
 )
 
 // names are the last parts of reply subjects: numbers of attempts and batches, encrypted. Who sees some of them can
-// tell no other one, so nobody can answer a request that he has not seen. Nothing has to be remembered to know one
+// derive no other one, so nobody can answer a request that he has not seen. Nothing has to be remembered to know one
 // again.
 type names struct{ block cipher.Block }
 

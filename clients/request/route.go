@@ -32,11 +32,11 @@ func (r Route) of(p messages.Prefix) string {
 }
 
 const (
-	// leastDetour is how long direct routes are avoided after one did not answer where any other node did.
-	// It doubles each time that happens again, up to mostDetour, until a direct route answers: one slow
+	// minDetour is how long direct routes are avoided after one did not answer where any other node did.
+	// It doubles each time that happens again, up to maxDetour, until a direct route answers: one slow
 	// answer costs little, and subjects that are closed to this user are tried rarely.
-	leastDetour = time.Second
-	mostDetour  = 30 * time.Second
+	minDetour = time.Second
+	maxDetour = 30 * time.Second
 )
 
 // router chooses routes. Its zero shards is a number that is not known; then all routes are to any node.
@@ -74,7 +74,7 @@ func (d *detour) begin(now time.Duration) {
 	if now < d.until {
 		return
 	}
-	d.length = longer(d.length, leastDetour, mostDetour)
+	d.length = longer(d.length, minDetour, maxDetour)
 	d.until = now + d.length
 }
 
@@ -92,6 +92,6 @@ func (d *detour) lasts(now time.Duration) bool {
 }
 
 // longer returns the pause behind one of this length, which is 0 before the first: twice as long, within bounds.
-func longer(pause, least, most time.Duration) time.Duration {
-	return min(max(2*pause, least), most)
+func longer(pause, shortest, longest time.Duration) time.Duration {
+	return min(max(2*pause, shortest), longest)
 }

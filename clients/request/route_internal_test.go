@@ -22,7 +22,7 @@ func TestDetour(t *testing.T) {
 	if d.end(); d.lasts(now) {
 		t.Error("direct routes are avoided though one has answered")
 	}
-	if d.begin(now); d.lasts(now + leastDetour) {
+	if d.begin(now); d.lasts(now + minDetour) {
 		t.Error("direct routes are avoided for longer than at first")
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Config is what a [Sender] is told.
+// Config is the settings of a [Sender].
 type Config struct {
 	// Prefix is what the deployment's subjects begin with; empty: [messages.DefaultPrefix].
 	Prefix messages.Prefix
@@ -50,11 +50,11 @@ type Sender struct {
 	names        names
 	subscription *nats.Subscription
 	status       chan nats.Status
-	// begun is when the sender was made. deaf is why NATS sends it no answers.
-	begun time.Time
-	deaf  atomic.Pointer[error]
-	// heard: a node has answered.
-	heard atomic.Bool
+	// begun is when the sender was made. inboxDenied is why NATS sends it no answers.
+	begun       time.Time
+	inboxDenied atomic.Pointer[error]
+	// reached: a node has answered.
+	reached atomic.Bool
 	// off: the connection is closed, or begins to drain.
 	off atomic.Bool
 	// connection counts the interruptions of the connection that are over.
@@ -82,8 +82,8 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 		names:       newNames(),
 		reconnected: make(chan struct{}),
 	}
-	s.heard.Store(cfg.Expected)
-	s.attempts.ready = make(bell, 1)
+	s.reached.Store(cfg.Expected)
+	s.attempts.ready = make(signal, 1)
 	s.router.prefix, s.router.begun = cfg.Prefix, time.Now()
 	var err error
 	if s.subscription, err = nc.Subscribe(s.inbox+"*", s.answered); err != nil {
@@ -91,7 +91,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	}
 	life, stop := context.WithCancel(context.Background())
 	s.stop, s.stopped = stop, life.Done()
-	hearDenials(s)
+	watchDenials(s)
 	s.status = nc.StatusChanged(nats.CONNECTED, nats.CLOSED, nats.DRAINING_SUBS)
 	s.goroutines.Go(s.publishAll)
 	s.goroutines.Go(s.watchConnection)
@@ -106,7 +106,7 @@ func (s *Sender) Close(ctx context.Context) bool {
 	return s.goroutines.Wait(ctx)
 }
 
-// SetDeployment tells how many shards the deployment has and what it offers, as its info says. Until then no request
+// SetDeployment sets how many shards the deployment has and what it offers, as its info says. Until then no request
 // takes the direct route to the owner of its shard, and none is sent in a batch.
 func (s *Sender) SetDeployment(shards uint32, features []string) {
 	s.router.shards.Store(shards)
@@ -141,7 +141,7 @@ type Message struct {
 
 // Send sends one attempt and returns its number, which grows from attempt to attempt. It does not block. receive is
 // called at most once, with the answer or the reason why the attempt was not sent, until [Sender.Forget]. It runs on
-// the goroutine of the subscription or of the publisher, and must not block.
+// the goroutine of the subscription or of the publisher, and must not block. nil: no answer is expected.
 func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
 	a := &attempt{
 		to: to, header: m.Header, payload: m.Payload, owner: m.Owner, receive: receive, sent: clock.Now(),
@@ -150,11 +150,6 @@ func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
 	s.attempts.add(a)
 	s.attempts.enqueue(a)
 	return a.id
-}
-
-// Post sends one message whose answer is not expected, if it can. It does not block.
-func (s *Sender) Post(to Route, payload []byte) {
-	s.Send(to, Message{Payload: payload}, nil)
 }
 
 // Forget makes the answers to the attempts orphans.
@@ -191,8 +186,8 @@ func (s *Sender) watchConnection() {
 }
 
 func (s *Sender) reconnect() {
-	s.batching.doubt(true)
-	s.deaf.Store(nil) // the subscription was made anew, and is denied anew if it still is
+	s.batching.tryAgain(true)
+	s.inboxDenied.Store(nil) // the subscription was made anew, and is denied anew if it still is
 	s.mu.Lock()
 	close(s.reconnected)
 	s.reconnected = make(chan struct{})
@@ -321,7 +316,7 @@ func (s *Sender) publishTo(subject, name string, header nats.Header, payload []b
 // answered hands an answer to the receiver of its attempt.
 func (s *Sender) answered(m *nats.Msg) {
 	if !noResponders(m) {
-		s.heard.Store(true)
+		s.reached.Store(true)
 	}
 	id, batched, ok := s.names.number(strings.TrimPrefix(m.Subject, s.inbox))
 	switch {

@@ -24,7 +24,7 @@ func TestExchangesAreWoken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close(t.Context())
-	woken := make(bell, 1)
+	woken := make(signal, 1)
 	a := alarm.Alarm{Waker: woken}
 	expect := func(when string) {
 		t.Helper()

@@ -74,7 +74,7 @@ func TestOperatorOfAccounts(t *testing.T) {
 	d.wantNoViolation("operator")
 	m, err := d.nats.Connect(t, nats.UserInfo("system", password)).Request("$SYS.REQ.SERVER.PING.JSZ", nil, patience)
 	if err != nil || !strings.Contains(string(m.Data), `"store_dir"`) {
-		t.Errorf("the system account is told %v, %v", m, err)
+		t.Errorf("the system account gets %v, %v", m, err)
 	}
 }
 

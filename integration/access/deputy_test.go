@@ -55,7 +55,7 @@ func all() (requests [][2]string) {
 }
 
 // deputies returns two nodes of two shards and a user with every right that a client, an operator and a reader of
-// statistics can have but those of JetStream, and one who hears everything.
+// statistics can have but those of JetStream, and one who receives everything.
 func deputies(t *testing.T) (d *deployment, client, ear *nats.Conn) {
 	t.Helper()
 	conf := printed(t, "deployment", "--shards", "2")

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// overheard is all that a user hears who may subscribe to everything in its account.
+// overheard is all that a user receives who may subscribe to everything in its account.
 type overheard struct {
 	testing.TB
 	ear *nats.Conn

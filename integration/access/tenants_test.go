@@ -138,7 +138,7 @@ func TestTenants(t *testing.T) {
 	select {
 	case <-lock.Context().Done(): // the event has come through the import
 	case <-ctx.Done():
-		t.Error("the holder does not hear of the break")
+		t.Error("the holder does not learn of the break")
 	}
 	if err := <-granted; err != nil {
 		t.Error(err)

@@ -1,5 +1,5 @@
 // Package audit checks the journal of a shard, record by record. All suites that read journals use it, so
-// each of them checks everything that can be told from a journal alone:
+// each of them checks everything that can be distinguished from a journal alone:
 //
 //   - records stand in order, commits follow one another, and epochs grow by one;
 //   - each epoch has one writer, and each writer opens the shard once;
@@ -19,5 +19,5 @@
 //	- no request is granted again while the owner has to remember that its lease ended;
 //	- a page equals the state of its resources; the floor never falls and covers what a page forgets.
 //
-// It does not know what clients were told. That is the business of integration/linear and of the suites.
+// It does not know what clients received. That is the business of integration/linear and of the suites.
 package audit

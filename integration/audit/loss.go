@@ -111,7 +111,7 @@ func losses(e *journal.Entry) (lost []*loss) {
 	return lost
 }
 
-// adoptLosses takes in what an entry says of lost leases. isSure: the journal has told all of them.
+// adoptLosses takes in what an entry says of lost leases. isSure: the journal has shown all of them.
 func (r *resource) adoptLosses(e *journal.Entry, isSure bool) {
 	lost := losses(e)
 	for _, l := range lost {

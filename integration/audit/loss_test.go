@@ -75,7 +75,7 @@ func granting(g *journal.Grant) *journal.Change { return &journal.Change{Kind: a
 // lostLease is a book in which the lease was granted and broken.
 func lostLease(g *journal.Grant) *book { return newBook().acquired(g).broken(g) }
 
-// Each pair of journals is told apart by one rule, in its last record.
+// Each pair of journals is distinguished by one rule, in its last record.
 var losing = []struct {
 	rule           string
 	legal, illegal *book

@@ -47,7 +47,7 @@ func (s *Shard) page(p *journal.Page) {
 	}
 }
 
-// same reports whether the entry of a page is what the journal tells of the resource, whole or shrunk.
+// same reports whether the entry of a page is what the journal shows of the resource, whole or shrunk.
 func (r *resource) same(e *journal.Entry) bool {
 	g := e.GetGrant()
 	if len(r.held)+len(r.lost) > 0 {

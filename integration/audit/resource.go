@@ -18,7 +18,7 @@ const (
 	rememberedFor = int64(time.Minute / time.Millisecond)
 )
 
-// resource is what the journal tells of one resource.
+// resource is what the journal shows of one resource.
 type resource struct {
 	// known: no commit that may have changed it was missed.
 	known bool
@@ -34,7 +34,7 @@ type resource struct {
 	// lost are the leases that hold the resource back, the oldest first. While the resource is not known there may be
 	// others.
 	lost []*loss
-	// unseen: ephemeral leases may be held besides, of which the journal does not tell.
+	// unseen: ephemeral leases may be held besides, which the journal does not show.
 	unseen bool
 	// fence is the highest of all leases.
 	fence uint64

@@ -82,7 +82,7 @@ var long = &journal.Grant{Resource: "r", Owner: "a", Token: 1, TtlMs: 300_000, A
 
 func readers() *book { return newBook().acquired(reader("a", 1, 1, 0), reader("b", 2, 1, 1)) }
 
-// Each pair of journals is told apart by one rule, in its last record.
+// Each pair of journals is distinguished by one rule, in its last record.
 var sharing = []struct {
 	rule           string
 	legal, illegal *book
@@ -392,7 +392,7 @@ func violations(records []*journal.Record) string {
 	return found
 }
 
-// Behind a gap nothing is known of what is held beside a shared lease, until a grant or a page tells of all.
+// Behind a gap nothing is known of what is held beside a shared lease, until a grant or a page shows all.
 func TestSharingBehindAGap(t *testing.T) {
 	gap := func(b *book) *book { return b.released(reader("b", 2, 1, 1)) } // is not read
 	for _, test := range []struct {

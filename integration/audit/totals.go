@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Totals count what a journal tells.
+// Totals count what a journal shows.
 type Totals struct {
 	Records, Commits, Empty, Opened, Pages, Changes int64
 	// Kinds are changes by [messages.Event_Kind]; reservations have none.

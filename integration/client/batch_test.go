@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// listen hears the messages on a subject beside the service.
-func listen(t *testing.T, nc *nats.Conn, subject string, hear nats.MsgHandler) {
+// listen receives the messages on a subject beside the service.
+func listen(t *testing.T, nc *nats.Conn, subject string, receive nats.MsgHandler) {
 	t.Helper()
-	if _, err := nc.Subscribe(subject, hear); err != nil {
+	if _, err := nc.Subscribe(subject, receive); err != nil {
 		t.Fatal(err)
 	}
 	if err := nc.Flush(); err != nil {

@@ -254,7 +254,7 @@ func TestDeafClientHears(t *testing.T) {
 	node.Stop()
 	permit("_INBOX.>")
 	node.Restart()
-	stand.Eventually(t, "the client hears", func() bool {
+	stand.Eventually(t, "the client learns it", func() bool {
 		_, err := c.Get(testContext(t), "a")
 		return err == nil
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 // Several clients count under a lock, without any other synchronisation: the race detector and the sum
-// tell whether two were there at once. Some are disturbed all the time.
+// report whether two were there at once. Some are disturbed all the time.
 func TestMutualExclusion(t *testing.T) {
 	const workers, turns = 4, 40
 	p := proxy.New(t, url)

@@ -28,7 +28,7 @@ func mustConfirm(tb testing.TB, c *holdfast.Client, resource string, token holdf
 	}
 }
 
-// wantLoss checks that an error tells what holds the resource back, and for how long.
+// wantLoss checks that an error says what holds the resource back, and for how long.
 func wantLoss(tb testing.TB, err error, owner string, token holdfast.Token, least, most time.Duration) {
 	tb.Helper()
 	var e *holdfast.Error

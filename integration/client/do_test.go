@@ -125,7 +125,7 @@ func TestDo(t *testing.T) {
 		}
 	})
 
-	// Work that does not look at its context is told in the end.
+	// Work that does not look at its context gets the loss in the end.
 	t.Run("LostUnnoticed", func(t *testing.T) {
 		err := c.Do(ctx, t.Name(), func(ctx context.Context, l *holdfast.Lock) error {
 			return other.Break(ctx, t.Name(), l.Token(), "test")

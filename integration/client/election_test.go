@@ -26,7 +26,7 @@ func mustCampaign(tb testing.TB, c *holdfast.Client, name, value string,
 	return term
 }
 
-// observation is what an observer is told.
+// observation is what an observer receives.
 type observation struct {
 	testing.TB
 	election string
@@ -45,18 +45,18 @@ func (o observation) want(said string) {
 	o.Helper()
 	l, err, ok := o.next()
 	if err != nil || !ok {
-		o.Fatalf("told %v, %v, %t", l, err, ok)
+		o.Fatalf("got %v, %v, %t", l, err, ok)
 	}
 	got := ""
 	if l.Leads() {
 		got = fmt.Sprint(l.Owner, " ", uint64(l.Token), " ", l.Value)
 	}
 	if got != said || l.Name != o.election {
-		o.Fatalf("told %q of %q, want %q", got, l.Name, said)
+		o.Fatalf("got %q of %q, want %q", got, l.Name, said)
 	}
 }
 
-// One candidate leads after the other, and an observer is told all of it in its order.
+// One candidate leads after the other, and an observer receives all of it in its order.
 func TestElection(t *testing.T) {
 	c, other := newClient(t, url), newClient(t, url)
 	early := observe(t, c, t.Name())
@@ -121,7 +121,7 @@ func waitingFor(t *testing.T, c *holdfast.Client, name string, n int) {
 	}
 }
 
-// Leaders come and go while an observer looks on. It is told of each, with tokens that grow, and of each value.
+// Leaders come and go while an observer looks on. It receives each, with tokens that grow, and of each value.
 func TestObserveIsGapless(t *testing.T) {
 	c, name := newClient(t, url), t.Name()+rand.Text() // new also when the test runs again
 	o := observe(t, newClient(t, url), name)
@@ -151,7 +151,7 @@ func TestObserveIsGapless(t *testing.T) {
 	}
 }
 
-// A deployment without values is told of before anything is asked.
+// A deployment without values is an error before anything is asked.
 func TestDeploymentWithoutValues(t *testing.T) {
 	old := newOldDeployment(t)
 	c := newClient(t, url, holdfast.Prefix("old"))

@@ -101,7 +101,7 @@ func await(tb testing.TB, what string, c <-chan struct{}) {
 	select {
 	case <-c:
 	case <-testContext(tb).Done():
-		tb.Fatalf("it does not come about that %s", what)
+		tb.Fatalf("timed out waiting until %s", what)
 	}
 }
 

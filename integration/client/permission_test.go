@@ -21,7 +21,6 @@ authorization { users: [
   { user: orders, password: x, permissions: { publish: ["holdfast.*.orders.>", "holdfast.shard.*.*.orders.>"], subscribe: "_INBOX.>" } }
   { user: single, password: x, permissions: { publish: { allow: "holdfast.>", deny: "holdfast.shard.*.batch" }, subscribe: "_INBOX.>" } }
   { user: keepless, password: x, permissions: { publish: { allow: "holdfast.>", deny: ["holdfast.shard.*.keep.>", "holdfast.keep.>"] }, subscribe: "_INBOX.>" } }
-  { user: endless, password: x, permissions: { publish: { allow: "holdfast.>", deny: ["holdfast.shard.*.end.>", "holdfast.end.>"] }, subscribe: "_INBOX.>" } }
   { user: nobody, password: x, permissions: { publish: "elsewhere", subscribe: "_INBOX.>" } }
   { user: deaf, password: x, permissions: { publish: "holdfast.>", subscribe: "elsewhere" } }
 ] }`

@@ -143,13 +143,13 @@ func TestRenewalOfLateGrant(t *testing.T) {
 	untilOutlived(t, l, ttl)
 }
 
-// observations are what a hook was told.
+// observations are what a hook received.
 type observations struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (j *observations) told(l *holdfast.Lock, err error) {
+func (j *observations) note(l *holdfast.Lock, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	state := "safe"
@@ -170,16 +170,16 @@ func TestJeopardy(t *testing.T) {
 	t.Run("InTurns", func(t *testing.T) {
 		p := proxy.New(t, url)
 		var j observations
-		c := newClient(t, p.URL(), holdfast.OnJeopardy(j.told))
+		c := newClient(t, p.URL(), holdfast.OnJeopardy(j.note))
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(3*time.Second))
 		want := ""
 		for range 3 {
 			p.OnAnswers("extend", proxy.Always(proxy.Lose))
 			want += "000000000000001 danger"
-			stand.Eventually(t, "it is told of the danger, once", func() bool { return j.String() == want })
+			stand.Eventually(t, "the hook receives the danger, once", func() bool { return j.String() == want })
 			p.Resume()
 			want += ", 000000000000001 safe"
-			stand.Eventually(t, "it is told that the danger is over", func() bool { return j.String() == want })
+			stand.Eventually(t, "the hook receives that the danger is over", func() bool { return j.String() == want })
 			want += ", "
 		}
 		mustRelease(t, l)
@@ -188,22 +188,22 @@ func TestJeopardy(t *testing.T) {
 	t.Run("Lost", func(t *testing.T) {
 		p := proxy.New(t, url)
 		var j observations
-		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Second))
+		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(time.Second))
 		p.Blackhole()
 		await(t, "the lock is lost", l.Lost())
 		if got := j.String(); got != "000000000000001 danger" {
-			t.Errorf("told %q, want the danger alone", got)
+			t.Errorf("got %q, want the danger alone", got)
 		}
 	})
 
 	t.Run("Disconnected", func(t *testing.T) {
 		p := proxy.New(t, url)
 		var j observations
-		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(3*time.Second))
+		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(3*time.Second))
 		p.Sever()
-		stand.Eventually(t, "it is told of the danger", func() bool { return j.String() == "000000000000001 danger" })
+		stand.Eventually(t, "the danger is reported", func() bool { return j.String() == "000000000000001 danger" })
 		p.Resume()
-		stand.Eventually(t, "it is told that it is over",
+		stand.Eventually(t, "the hook receives that it is over",
 			func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
 		if !l.Valid() {
 			t.Error("the lock is lost")
@@ -213,7 +213,7 @@ func TestJeopardy(t *testing.T) {
 	// An Extend while a renewal is on its way is no danger.
 	t.Run("NotByExtend", func(t *testing.T) {
 		var j observations
-		l := mustAcquire(t, newClient(t, url, holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Minute))
+		l := mustAcquire(t, newClient(t, url, holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(time.Minute))
 		var group sync.WaitGroup
 		for range 50 {
 			group.Go(func() {
@@ -225,7 +225,7 @@ func TestJeopardy(t *testing.T) {
 		group.Wait()
 		mustRelease(t, l)
 		if got := j.String(); got != "" {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 
@@ -236,7 +236,7 @@ func TestJeopardy(t *testing.T) {
 		gate := make(chan struct{})
 		c := newClient(t, p.URL(), holdfast.OnJeopardy(func(l *holdfast.Lock, err error) {
 			<-gate
-			j.told(l, err)
+			j.note(l, err)
 		}))
 		// With a shorter lease, a renewal that is late on a busy machine is a second danger.
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(5*time.Second))
@@ -245,7 +245,7 @@ func TestJeopardy(t *testing.T) {
 		p.Resume()
 		untilOutlived(t, l, 1500*time.Millisecond)
 		close(gate)
-		stand.Eventually(t, "it is told of both", func() bool {
+		stand.Eventually(t, "the hook receives both", func() bool {
 			return j.String() == "000000000000001 danger, 000000000000001 safe"
 		})
 		mustRelease(t, l)

@@ -70,7 +70,7 @@ func TestSessionPermissions(t *testing.T) {
 	t.Parallel()
 	url := startWithUsers(t)
 	other := stand.Client(t, stand.Dial(t, url, nats.UserInfo("node", "x")))
-	for _, user := range []string{"keepless", "endless"} {
+	for _, user := range []string{"keepless"} {
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
 			c, err := holdfast.New(stand.Dial(t, url, nats.UserInfo(user, "x")))

@@ -100,7 +100,7 @@ func TestReadersAndWriter(t *testing.T) {
 	}
 }
 
-// The leases of a resource may be on two pages of the listing. Its queue is on both, and is told once.
+// The leases of a resource may be on two pages of the listing. Its queue is on both, and comes once.
 func TestQueueOnTwoPages(t *testing.T) {
 	c := newClient(t, newService(t).URL())
 	mustAcquire(t, c, "a", long)
@@ -126,7 +126,7 @@ func TestQueueOnTwoPages(t *testing.T) {
 		queues = append(queues, q.Resource)
 	}
 	if !slices.Equal(queues, []string{"b"}) {
-		t.Errorf("the queues of %q were told", queues)
+		t.Errorf("the queues of %q came", queues)
 	}
 }
 
@@ -326,7 +326,7 @@ func TestLateGrantWhileDowngrading(t *testing.T) {
 	mustRelease(t, l)
 }
 
-// The event that tells of the end of the former token is no loss, also if it comes before the answer. That of the end
+// The event that shows the end of the former token is no loss, also if it comes before the answer. That of the end
 // of the lease is one.
 func TestDowngradeIsNoLoss(t *testing.T) {
 	nc := stand.Dial(t, url)
@@ -352,7 +352,7 @@ func TestDowngradeIsNoLoss(t *testing.T) {
 			}
 			asked := p.Count("get")
 			forge(t, nc, beacon, "EXPIRED")
-			stand.Eventually(t, "the client has heard both events", func() bool { return p.Count("get") > asked })
+			stand.Eventually(t, "the client has received both events", func() bool { return p.Count("get") > asked })
 			p.OnAnswers("extend", proxy.Always(proxy.Pass))
 			if err := <-done; err != nil || !l.Valid() {
 				t.Fatalf("the downgrade was taken for a loss: %v", err)

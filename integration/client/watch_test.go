@@ -21,7 +21,7 @@ type watching struct {
 	next func() (holdfast.Event, error, bool)
 }
 
-// watch begins a watch, and returns when it stands: what happens from then on it tells.
+// watch begins a watch, and returns when it stands: what happens from then on it yields.
 func watch(tb testing.TB, c *holdfast.Client, pattern string, opts ...holdfast.WatchOption) *watching {
 	tb.Helper()
 	w := pull(tb, c.Watch(tb.Context(), pattern, append(opts, holdfast.Bookmarks(time.Hour))...))
@@ -46,7 +46,7 @@ func (w *watching) event() holdfast.Event {
 	return e
 }
 
-// failure returns the error that the watch ends with, which is the last that it tells.
+// failure returns the error that the watch ends with, which is the last that it yields.
 func (w *watching) failure() error {
 	w.tb.Helper()
 	e, err, ok := w.next()
@@ -68,13 +68,14 @@ func (w *watching) want(kind holdfast.EventKind, resource string, token holdfast
 	return e
 }
 
-// A watch whose context ends soon tells what there is until then, also if that is sooner than the heartbeats of a pull.
+// A watch whose context ends soon yields what there is until then, also if that is sooner than the heartbeats of a
+// pull.
 func TestWatchWithADeadline(t *testing.T) {
 	c := newService(t).Client()
 	w := watch(t, c, "orders.42")
 	mustRelease(t, mustAcquire(t, c, "orders.42"))
 	from := w.want(holdfast.EventAcquired, "orders.42", 1).Position()
-	stand.Eventually(t, "a watch of two seconds tells a change", func() bool {
+	stand.Eventually(t, "a watch of two seconds yields a change", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		for e, err := range c.Watch(ctx, "orders.42", holdfast.From(from)) {
@@ -153,7 +154,7 @@ func TestWatchPatterns(t *testing.T) {
 		}
 		slices.Sort(got)
 		if want = slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
-			t.Errorf("%q told of %q, wanted %q", pattern, got, want)
+			t.Errorf("%q yielded %q, wanted %q", pattern, got, want)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (d *disk) restorePower(ctx context.Context) error {
 	return d.mount(ctx)
 }
 
-// The two files that tell a power cut from an orderly stop.
+// The two files that distinguish a power cut from an orderly stop.
 const (
 	syncedFile   = "synced"
 	unsyncedFile = "unsynced"

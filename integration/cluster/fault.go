@@ -27,7 +27,7 @@ type Fault struct {
 	Delay, Jitter time.Duration
 }
 
-// String tells all of it in a few words.
+// String returns all of it in a few words.
 func (f Fault) String() string {
 	words := append([]string{string(f.Kind)}, f.Nodes...)
 	if f.Rate > 0 {
@@ -50,7 +50,7 @@ type Proof struct {
 	Evidence string
 }
 
-// String tells what happened.
+// String returns what happened.
 func (p Proof) String() string {
 	return fmt.Sprintf("%s for %v: %s", p.Fault, p.Lasted.Round(time.Millisecond), p.Evidence)
 }

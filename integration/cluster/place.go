@@ -12,7 +12,7 @@ import (
 )
 
 // place is a directory of files. It is locked as long as its process lives, so that the next
-// one can tell which are left over from a crash and remove them.
+// it shows which are left over from a crash and remove them.
 type place struct {
 	dir  string
 	lock *flock.Flock

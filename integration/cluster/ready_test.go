@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// A node is ready if it can commit, or has no shard and hears the others; one that is cut off from the others is
-// neither, whether it has had a shard or not.
+// A node is ready if it can commit, or has no shard and receives from the others; one that is cut off from the others
+// is neither, whether it has had a shard or not.
 func TestReadiness(t *testing.T) {
 	needRoot(t)
 	t.Parallel()

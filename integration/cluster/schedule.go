@@ -19,7 +19,7 @@ type Step struct {
 	Fault   Fault
 }
 
-// String tells what is to happen when.
+// String returns what is to happen when.
 func (s Step) String() string { return fmt.Sprintf("at %v for %v: %s", s.At, s.For, s.Fault) }
 
 // Schedule is what is to go wrong, and when. Faults may overlap.
@@ -44,7 +44,7 @@ func (c *Cluster) During(ctx context.Context, lasting time.Duration, faults ...F
 }
 
 // Run lets happen what the schedule says, and returns when all is healed again, which does not mean healthy.
-// The proofs are of those that have happened. The error is [ErrNoEvidence] if nothing worse is to be told of
+// The proofs are of those that have happened. The error is [ErrNoEvidence] if nothing worse is known of
 // the others: in a mixture one fault may leave nothing for another to do. If the context ends, what goes on is
 // healed at once.
 func (c *Cluster) Run(ctx context.Context, s Schedule) ([]Proof, error) {

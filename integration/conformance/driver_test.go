@@ -154,8 +154,8 @@ func (d *driver) take(data []byte) error {
 	return nil
 }
 
-// between checks a moment that a driver tells. It is checked wherever it is told, so that a driver with another clock
-// is found out.
+// between checks a moment that a driver reports. It is checked wherever it is reported, so that a driver with another
+// clock is found out.
 func between(begin int64, told any, end int64) error {
 	at, err := moment(told)
 	if err == nil && (at < begin || at > end) {
@@ -233,7 +233,7 @@ func (d *driver) note(want map[string]any) map[string]any {
 	return nil
 }
 
-// end tells the driver to end.
+// end asks the driver to end.
 func (d *driver) end(ctx context.Context) error {
 	if err := d.in.Close(); err != nil {
 		return err

@@ -64,7 +64,7 @@ type lock struct {
 	leaseID
 	name, client, owner, fence string
 	shared, ephemeral          bool
-	// at is when the client knew of it; 0: it was had by a scoped form, which does not tell token, fence and moment.
+	// at is when the client knew of it; 0: it was had by a scoped form, which does not show token, fence and moment.
 	at int64
 }
 
@@ -181,7 +181,7 @@ func (d *driver) until(l lock) int64 {
 	return end
 }
 
-// begun returns when a release began, which the driver tells if it succeeds.
+// begun returns when a release began, which the driver reports if it succeeds.
 func (c *command) begun() int64 {
 	if result, ok := c.answer.ok.(map[string]any); ok {
 		if at, err := moment(result["at_ns"]); err == nil {

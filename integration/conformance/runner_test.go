@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
-// A mistake in a case is told, with the case and the step.
+// A mistake in a case is reported, with the case and the step.
 func TestMistakesInCases(t *testing.T) {
 	for _, test := range []struct{ cases, want string }{
 		{`{}`, `cannot unmarshal object`},

@@ -101,7 +101,7 @@ func (c *client) until(what string, is func() bool) {
 	c.Helper()
 	for since := time.Now(); !is(); {
 		if time.Since(since) > patience {
-			c.Fatalf("it does not come about that %s", what)
+			c.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }

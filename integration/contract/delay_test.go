@@ -54,7 +54,7 @@ func TestHeldBack(t *testing.T) {
 	})
 }
 
-// wantHeldBack asks, and wants to hear that the lease of the owner and token holds the resource back for as long.
+// wantHeldBack asks, and wants the answer that the lease of the owner and token holds the resource back for as long.
 func (q *requester) wantHeldBack(request proto.Message, owner string, token uint64, least, most uint32) {
 	q.Helper()
 	r := q.want(messages.Status_HELD_BACK, token, request)

@@ -29,8 +29,8 @@ func forge(t *testing.T, nc *nats.Conn, resource string, after messages.EventID)
 	}
 }
 
-// A forger is heard by plain subscribers. The stream has the real events and no other, and subscribers hear those,
-// too.
+// Plain subscribers receive what a forger publishes. The stream has the real events and no other, and subscribers
+// receive those, too.
 func TestForgedEvents(t *testing.T) {
 	s := stand.Start(t, stand.Config{Shards: 1, Retention: time.Hour})
 	c := &client{t, s.Connect()}

@@ -111,7 +111,7 @@ func TestSetIsBounded(t *testing.T) {
 	c.want(messages.Status_UPDATED, 1, set, fmt.Sprintf(`{"owner":"first","metadata":{"value":%q}}`, large))
 }
 
-// An event tells of new metadata, and a repeated set makes none. After a restart of the node they are as they were.
+// An event shows new metadata, and a repeated set makes none. After a restart of the node they are as they were.
 func TestEventsOfValues(t *testing.T) {
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.orders.*")

@@ -40,7 +40,7 @@ func (t *trial) keepAll() error {
 	return errors.Join(errs...)
 }
 
-// story tells what was to happen and what has, with the times of the history.
+// story says what was to happen and what has, with the times of the history.
 func (t *trial) story(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "again: %s\n\nto happen after %d operations:\n%s\n\nhappened:\n", t.again(), warm, t.steps)
 	for _, p := range t.proofs {

@@ -1,4 +1,4 @@
-// Package faults lets things go wrong in real clusters under load, and holds what clients were told against
+// Package faults lets things go wrong in real clusters under load, and holds what clients received against
 // everything that package linear knows. It has tests alone.
 //
 // A trial is a cluster of its own, from empty disks: clients begin, and beside them the workers of a fenced

@@ -35,10 +35,10 @@ var campaign = config{
 	floors: linear.Floors{Operations: 1000, Grants: 200, HandOffs: 100, Events: 200},
 }
 
-// Faults that a seed draws happen for as long as told. See make faults.
+// Faults that a seed draws happen for as long as the flag says. See make faults.
 func TestFaults(t *testing.T) {
 	if *length == 0 {
-		t.Skip("it lasts for as long as it is told: make faults FAULTS=30m")
+		t.Skip("it lasts for as long as it is to: make faults FAULTS=30m")
 	}
 	for _, k := range chosen() {
 		if !slices.Contains(cluster.Kinds(), k) {
@@ -125,7 +125,7 @@ func draw(seed uint64, c *cluster.Cluster) cluster.Schedule {
 	})
 }
 
-// chosen returns the kinds that are told; none: all.
+// chosen returns the kinds that the flag names; none: all.
 func chosen() (all []cluster.Kind) {
 	for name := range strings.SplitSeq(*kinds, ",") {
 		if name = strings.TrimSpace(name); name != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/integration/linear"
 )
 
-// An owner is paused, one is cut off, one is killed, and all lose their power: no client is told what is not so.
+// An owner is paused, one is cut off, one is killed, and all lose their power: no client receives what is not so.
 // Without root, processes alone are hurt.
 func TestMixture(t *testing.T) {
 	cfg := config{

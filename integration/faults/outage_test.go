@@ -13,7 +13,7 @@ import (
 )
 
 // outages returns for each fault how long some shard granted nothing, from the fault or a later grant to the
-// first grant behind it. It is rough: faults that meet cannot be told apart, and a shard may simply not have
+// first grant behind it. It is rough: faults that meet cannot be distinguished, and a shard may simply not have
 // been asked.
 func outages(h *linear.History, shards uint32, proofs []cluster.Proof) []time.Duration {
 	longest := make([]time.Duration, len(proofs))
@@ -32,7 +32,7 @@ func outages(h *linear.History, shards uint32, proofs []cluster.Proof) []time.Du
 	return longest
 }
 
-// grantTimes returns for each shard when clients were told of a grant.
+// grantTimes returns for each shard when clients received a grant.
 func grantTimes(h *linear.History, shards uint32) [][]time.Duration {
 	all := make([][]time.Duration, shards)
 	for _, o := range h.Operations() {

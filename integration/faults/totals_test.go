@@ -75,7 +75,7 @@ func (a *totals) String() string {
 		{"kinds of faults", len(a.faults.Kinds())},
 		{"grants", c.Grants}, {"of them to another owner than the last", c.HandOffs},
 		{"of them out of the queue", c.Waited}, {"leases that ran out", c.Expiries},
-		{"shards taken over", a.takeovers}, {"events told", c.Events},
+		{"shards taken over", a.takeovers}, {"events received", c.Events},
 		{"increments of the register acknowledged", int(a.register.Acknowledged)},
 		{"of them lost", int(a.register.Lost())},
 		{"stale writes that its guard refused", int(a.register.StaleWrites)},

@@ -192,7 +192,7 @@ func (t *trial) begin(ctx context.Context) error {
 	return t.work(ctx, warm, warmCount)
 }
 
-// names are new in every trial, though its cluster is as well: artifacts tell them apart.
+// names are new in every trial, though its cluster is as well: artifacts distinguish them.
 func (t *trial) names() (all []string) {
 	for i := range t.resources {
 		all = append(all, fmt.Sprintf("trial.%d.%d", t.seed, i))
@@ -221,7 +221,7 @@ func (t *trial) judge(ctx context.Context) error {
 	alive := t.probe(ctx)
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	told := t.watch.Await(bounded, t.journal)
+	watched := t.watch.Await(bounded, t.journal)
 	report, err := linear.Check(ctx, history, t.journal, []*linear.Events{t.watch, t.plain}, linear.Terms{
 		Floors: t.floors, Artifacts: t.folder(),
 	})
@@ -229,7 +229,7 @@ func (t *trial) judge(ctx context.Context) error {
 	if vacuous(report) {
 		t.void, err = errors.Join(t.void, err), nil
 	}
-	return errors.Join(alive, told, counted, err)
+	return errors.Join(alive, watched, counted, err)
 }
 
 // vacuous reports whether nothing is wrong but that too little has happened.

@@ -116,7 +116,7 @@ func TestRaiseDeleted(t *testing.T) {
 	wantError(t, err, jetstream.ErrKeyNotFound)
 }
 
-// TestModify tells an entry without a value from one that is not there.
+// TestModify distinguishes an entry without a value from one that is not there.
 func TestModify(t *testing.T) {
 	b, _, _ := mustOpen(t)
 	var seen [][]byte

@@ -23,7 +23,7 @@ const (
 type endpoint struct {
 	*nats.Conn
 	claims  chan fence.Claim // what the handler found; zero if nothing
-	refused chan error       // what the hook was told
+	refused chan error       // what the hook received
 }
 
 // kinds serve a guarded handler that answers nothing in particular.
@@ -99,7 +99,7 @@ func (e *endpoint) expect(t *testing.T, h nats.Header, code string) {
 	}
 }
 
-// outcome is what became of one message: it has passed, or the hook was told why not.
+// outcome is what became of one message: it has passed, or the hook received why not.
 func (e *endpoint) outcome(t *testing.T) (passed bool, refused error) {
 	t.Helper()
 	select {

@@ -58,7 +58,7 @@ func (a *attack) live(number uint64) error {
 	if !slow {
 		reading.Go(c.read)
 	}
-	c.heard("login " + cmp.Or(c.user, "without a user"))
+	c.count("login " + cmp.Or(c.user, "without a user"))
 	alive := c.login()
 	for range 1 + c.IntN(mostMoves) {
 		if !alive || !c.whole {
@@ -106,11 +106,11 @@ func (c *attacker) read() {
 		switch {
 		case bytes.HasPrefix(line, []byte("-ERR")):
 			if m := refusal.FindSubmatch(line); m != nil {
-				c.heard("-ERR " + strings.TrimSpace(string(m[1])))
+				c.count("-ERR " + strings.TrimSpace(string(m[1])))
 			}
 		case bytes.HasPrefix(line, []byte("{")):
 			if m := status.FindSubmatch(line); m != nil {
-				c.heard(string(m[1]))
+				c.count(string(m[1]))
 			}
 		case bytes.HasPrefix(line, []byte("PING")):
 			if !c.put("PONG\r\n") {

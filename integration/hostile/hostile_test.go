@@ -192,7 +192,7 @@ func (c *campaign) assault(ctx context.Context) {
 		working.Go(func() {
 			for !over() && ctx.Err() == nil {
 				if err := c.attack.live(c.number.Add(1)); err != nil {
-					c.attack.heard("no connection")
+					c.attack.count("no connection")
 				}
 			}
 		})

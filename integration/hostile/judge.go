@@ -91,7 +91,7 @@ func strangers(r *journal.Record, load map[string]bool) (wrong []string) {
 	return wrong
 }
 
-// alarms returns the lines of a log that tell of a panic, a race or a fault.
+// alarms returns the lines of a log that show a panic, a race or a fault.
 func alarms(log string) (wrong []string) {
 	for line := range strings.Lines(log) {
 		for _, word := range []string{"panic", "fatal error", "DATA RACE", "cannot store"} {
@@ -135,7 +135,7 @@ func overlooked(acknowledged, stored map[string]uint64) (wrong []string) {
 // accounted are the refusals and failures that a load may meet beside an attack: it sends each request once.
 var accounted = map[string]bool{"OVERLOADED": true, "UNAVAILABLE": true, "TIMEOUT": true, "NO_ANSWER": true}
 
-// fewFailures are too few to tell of a share.
+// fewFailures are too few to show a share.
 const fewFailures = 5
 
 // failures returns what is wrong with the outcome of a load: nothing done, another failure than an accounted one, or

@@ -131,7 +131,7 @@ func (c *attacker) forged() string {
 	return c.pub(subject, c.reply(), one(c.dice, "", "", c.headers()), r.payload)
 }
 
-// subscribe subscribes to what the attacker may or may not hear, once or many times, and unsubscribes.
+// subscribe subscribes to what the attacker may or may not receive, once or many times, and unsubscribes.
 func (c *attacker) subscribe() string {
 	var b strings.Builder
 	for range one(c.dice, 1, 1, 5, 50, 400) {

@@ -28,7 +28,7 @@ func (t *tally) move(kind string, bytes int) {
 	t.kinds[kind]++
 }
 
-func (t *tally) heard(answer string) {
+func (t *tally) count(answer string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.answers[answer]++
@@ -51,7 +51,7 @@ func inOrder(counts map[string]int) string {
 	return strings.Join(all, ", ")
 }
 
-// missing returns which of these were not done or heard.
+// missing returns which of these were not done or received.
 func (t *tally) missing(want ...string) (missing []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

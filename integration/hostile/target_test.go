@@ -68,7 +68,7 @@ func startTarget(t *testing.T) *target {
 		strconv.Itoa(shards),
 		"--history", strconv.Itoa(history), "--max-remembered", "5000", "--max-held", "100000", "--log-level", "warn",
 	}
-	m.Env = []string{"GOGC=100"} // often enough that the heap tells of a leak
+	m.Env = []string{"GOGC=100"} // often enough that the heap shows a leak
 	m.Start()
 	m.WaitReady()
 	return &target{t, m, monitor}

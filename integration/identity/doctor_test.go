@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// The doctor tells a user whom NATS verifies from one that can claim to be another, and from one of whom NATS tells
-// nothing.
+// The doctor distinguishes a user whom NATS verifies from one that can claim to be another, and from one of whom NATS
+// says nothing.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	node, login := key(t)

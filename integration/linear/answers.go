@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// answers holds what the clients of one resource were told against its changes in the journal.
+// answers holds what the clients of one resource received against its changes in the journal.
 type answers struct {
 	operations []Operation
 	*life
@@ -67,7 +67,7 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 	return a
 }
 
-// checkAnswers checks that every answer that tells of a change has it in the journal, that every change
+// checkAnswers checks that every answer that shows a change has it in the journal, that every change
 // there was asked for, no oftener than it may have been carried out, and that none was seen before. The history
 // began at that Unix time in milliseconds.
 func checkAnswers(operations []Operation, l *life, slack time.Duration, began int64) []string {
@@ -92,7 +92,7 @@ func (a *answers) is(format string, args ...any) {
 	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
 }
 
-// answer checks that an answer tells of what is in the journal.
+// answer checks that an answer shows what is in the journal.
 func (a *answers) answer(o *Operation) {
 	switch o.Status {
 	case messages.Status_GRANTED, messages.Status_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
@@ -212,12 +212,12 @@ func (a *answers) requestHasEnded(o *Operation) bool {
 		a.hasEndedFor(func(c change) bool { return c.GetGrant().GetOwner() == o.Owner }, o.Status)
 }
 
-// endedAs reports whether a change is such an end of a lease as an answer of that status tells.
+// endedAs reports whether a change is such an end of a lease as an answer of that status shows.
 func (a *answers) endedAs(at int, status messages.Status) bool {
 	return (a.changes[at].GetKind() == messages.Event_RELEASED) == (status == messages.Status_RELEASED)
 }
 
-// hasEndedFor reports whether the journal has such a lease that ended as an answer of that status tells, and did not go
+// hasEndedFor reports whether the journal has such a lease that ended as an answer of that status shows, and did not go
 // on under another token.
 func (a *answers) hasEndedFor(is func(change) bool, status messages.Status) bool {
 	for _, at := range a.ended {
@@ -332,18 +332,18 @@ func (o *Operation) downgrading(g *journal.Grant) int {
 // effects returns how often the operation may have led to such a change, which is no downgrade.
 func (o *Operation) effects(c change) int {
 	g := c.GetGrant()
-	var told bool
+	var answered bool
 	switch o.Kind {
 	case messages.OpAcquire:
-		told = o.granted() && (o.Shown.Token == g.GetToken() || o.RequestID == g.GetRequestId())
+		answered = o.granted() && (o.Shown.Token == g.GetToken() || o.RequestID == g.GetRequestId())
 	case messages.OpKeep:
-		told = o.Status == messages.Status_EXTENDED
+		answered = o.Status == messages.Status_EXTENDED
 	case messages.OpExtend:
-		told = o.Status == messages.Status_EXTENDED && o.Shown.Token == g.GetToken()
+		answered = o.Status == messages.Status_EXTENDED && o.Shown.Token == g.GetToken()
 	case messages.OpSet:
-		told = o.Status == messages.Status_UPDATED
+		answered = o.Status == messages.Status_UPDATED
 	default:
-		told = o.Status == messages.Status_RELEASED
+		answered = o.Status == messages.Status_RELEASED
 	}
 	if o.named() && o.RequestID != g.GetRequestId() {
 		return 0
@@ -351,14 +351,14 @@ func (o *Operation) effects(c change) int {
 	if c.isOperators() && o.Reason != c.GetReason() || !c.isOperators() && o.Owner != g.GetOwner() || !o.names(g) {
 		return 0
 	}
-	if told && !o.overtaken() {
+	if answered && !o.overtaken() {
 		return o.Open + 1
 	}
 	return o.Open
 }
 
 // expiries checks that no lease was seen to have run out before its time, counted from its last request. The time of
-// one in a session, and of one that an end of its session has left, the journal does not tell.
+// one in a session, and of one that an end of its session has left, the journal shows nothing.
 func (a *answers) expiries() {
 	dues, last := make(map[uint64]time.Duration), make(map[uint64]*journal.Grant)
 	for at, c := range a.changes {

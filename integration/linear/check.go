@@ -59,7 +59,7 @@ type Report struct {
 	Pictures []string
 }
 
-// mostShown bounds how many violations of one check an error tells; the report has all.
+// mostShown bounds how many violations of one check an error shows; the report has all.
 const mostShown = 6
 
 // checking is a check under way.
@@ -169,7 +169,7 @@ func (c *checking) settled(resource string, operations []Operation) bool {
 	return c.journal.opened(messages.ShardOf(key, c.journal.Shards()), c.began) == 0
 }
 
-// err tells the violations, so that the report of a test shows them: the first few of each check, for one
+// err returns the violations, so that the report of a test shows them: the first few of each check, for one
 // that finds hundreds must not hide what another says.
 func (c *checking) err() error {
 	var b strings.Builder

@@ -13,19 +13,19 @@ type Counts struct {
 	Operations, Unknown int
 	// Resources were used, Judged those of them that were held against the model.
 	Resources, Judged int
-	// Grants are leases that clients were told of, HandOffs those of them that another owner had before,
+	// Grants are leases that clients received, HandOffs those of them that another owner had before,
 	// Waited those that had been queued for.
 	Grants, HandOffs, Waited int
-	// Extensions, Releases and Breaks were told to clients.
+	// Extensions, Releases and Breaks were answered to clients.
 	Extensions, Releases, Breaks int
 	// Kept and Parted are leases whose session was kept, and whose session was ended by its client.
 	Kept, Parted int
-	// Sets are values that clients were told they had given their lease.
+	// Sets are values that clients have given their lease, as the answers say.
 	Sets int
 	// Shared are leases beside which others could be held, Downgrades those of them that had been less shared.
 	Shared, Downgrades int
-	// Late are acquires that were told that their lease had ended, Withdrawn those told that they had been taken out
-	// of the queue.
+	// Late are acquires with the answer that their lease had ended, Withdrawn those with the answer that they had been
+	// taken out of the queue.
 	Late, Withdrawn int
 	// Expiries are leases that ran out, by the journal, or that an answer said had run out if there is
 	// none. Bounces are grants that were taken back.
@@ -33,7 +33,7 @@ type Counts struct {
 	// Losses are leases that were lost and held their resource back, by the journal, Confirmations those of them whose
 	// loss a client has confirmed.
 	Losses, Confirmations int
-	// Events were told to all who watched.
+	// Events were received by all who watched.
 	Events int
 }
 

@@ -188,7 +188,7 @@ const (
 	extendForgotten      bug = "extension forgotten"
 	releaseForgotten     bug = "release forgotten"
 	wrongTokenShown      bug = "wrong token shown"
-	falseNotOwner        bug = "holder told that it is not the owner"
+	falseNotOwner        bug = "holder answered that it is not the owner"
 	brokeAnother         bug = "broke another lease than was meant"
 	staleOwnerGoesOn     bug = "stale owner goes on"
 	lateCopyGranted      bug = "late copy of a request granted"

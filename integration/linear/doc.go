@@ -1,4 +1,4 @@
-// Package linear judges what clients of Holdfast were told. It makes load, records it, and checks the
+// Package linear judges what clients of Holdfast received. It makes load, records it, and checks the
 // history against the contract, the journals and the events. It knows nothing of faults: the caller makes them.
 //
 //	load, err := linear.StartLoad(ctx, linear.LoadConfig{Connect: connect, Resources: names})
@@ -17,10 +17,10 @@
 //     limit among them, and have permits of their own;
 //   - tokens and turns: tokens follow real time, and no request was granted at once past others that waited;
 //   - journal: each shard's records follow from those before them, by integration/audit;
-//   - answers: what clients were told stands in the journal, what stands there was asked for, and a request
+//   - answers: what clients received stands in the journal, what stands there was asked for, and a request
 //     that was withdrawn is not granted;
 //   - replay: the service's own replay of the journal comes to the same leases;
-//   - events: watchers were told the journal's changes;
+//   - events: watchers received the journal's changes;
 //   - floors: enough happened for all this to mean anything.
 //
 // The model's time is a lower bound: no client may find a lease run out whose TTL has not passed since its

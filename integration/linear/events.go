@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Events are what a watcher was told. They are safe for concurrent use.
+// Events are what a watcher received. They are safe for concurrent use.
 type Events struct {
 	name string
-	// pattern and kinds select what the watcher is told; nil: all.
+	// pattern and kinds select what the watcher receives; nil: all.
 	pattern *messages.Pattern
 	kinds   []holdfast.EventKind
 	// whole: nothing may be left out, and all of a shard is in its order.
@@ -52,7 +52,7 @@ type fact struct {
 // pause lies between two tries to watch.
 const pause = 50 * time.Millisecond
 
-// RecordWatch records what a client's Watch tells, from the beginning of the journals on. When the watch
+// RecordWatch records what a client's Watch yields, from the beginning of the journals on. When the watch
 // ends because the service was not available, it goes on from where it was. It lasts until [Events.Stop] or until
 // ctx ends.
 func RecordWatch(ctx context.Context, name string, c *holdfast.Client) *Events {
@@ -65,8 +65,8 @@ func RecordWatch(ctx context.Context, name string, c *holdfast.Client) *Events {
 	return e
 }
 
-// NewEvents returns an empty record of a watch that is told all changes, in the order of each shard, of the resources
-// that match the pattern and of these kinds; none: all. The caller adds what it is told.
+// NewEvents returns an empty record of a watch that receives all changes, in the order of each shard, of the resources
+// that match the pattern and of these kinds; none: all. The caller adds what it receives.
 func NewEvents(name, pattern string, kinds ...holdfast.EventKind) (*Events, error) {
 	p, err := messages.ParsePattern(pattern)
 	if err != nil {
@@ -77,7 +77,7 @@ func NewEvents(name, pattern string, kinds ...holdfast.EventKind) (*Events, erro
 	return e, nil
 }
 
-// Add adds an event that a client's Watch has told. Bookmarks and present holders are no changes.
+// Add adds an event that a client's Watch has yielded. Bookmarks and present holders are no changes.
 func (e *Events) Add(event holdfast.Event) {
 	if event.Kind != holdfast.EventBookmark && event.Kind != holdfast.EventPresent {
 		e.add(watched(event))
@@ -87,14 +87,14 @@ func (e *Events) Add(event holdfast.Event) {
 // AddPublished adds an event as it is published.
 func (e *Events) AddPublished(event *messages.Event) { e.add(published(event)) }
 
-// Same compares what was told with a journal to which nothing is added any more.
+// Same compares what was received with a journal to which nothing is added any more.
 func (e *Events) Same(j *Journal) error {
 	wrong, of := e.check(j), 0
 	for _, facts := range e.selected(j) {
 		of += len(facts)
 	}
 	if n := e.Count(); n != of {
-		wrong = append(wrong, fmt.Sprintf("%s: told %d events, the journal has %d", e.name, n, of))
+		wrong = append(wrong, fmt.Sprintf("%s: received %d events, the journal has %d", e.name, n, of))
 	}
 	if len(wrong) == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (e *Events) Same(j *Journal) error {
 	return fmt.Errorf("%w: %s", ErrViolated, strings.Join(wrong, "; "))
 }
 
-// selected are the events of the journal that the watcher is told, in the order of each shard.
+// selected are the events of the journal that the watcher receives, in the order of each shard.
 func (e *Events) selected(j *Journal) [][]fact {
 	all := j.facts()
 	if e.pattern == nil {
@@ -120,7 +120,7 @@ func (e *Events) selected(j *Journal) [][]fact {
 	return all
 }
 
-// RecordSubscription records what a plain subscription to all events receives. It may be told a change
+// RecordSubscription records what a plain subscription to all events receives. It may receive a change
 // twice, and may miss some where its connection, or NATS behind it, was interrupted. The account is that of the
 // connection if it is a tenant, whose name its events do not have; empty: it is none.
 func RecordSubscription(name string, nc *nats.Conn, prefix messages.Prefix, account string) (*Events, error) {
@@ -224,14 +224,14 @@ func (e *Events) is(format string, args ...any) {
 	e.wrong = append(e.wrong, fmt.Sprintf(format, args...))
 }
 
-// Count returns how many events were told, those that came twice twice.
+// Count returns how many events were received, those that came twice twice.
 func (e *Events) Count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.count
 }
 
-// Await returns when the last change of each shard in the journal, or a later one, has been told, or when
+// Await returns when the last change of each shard in the journal, or a later one, has been received, or when
 // ctx ends.
 func (e *Events) Await(ctx context.Context, j *Journal) error {
 	ends := e.selected(j)
@@ -252,7 +252,7 @@ func (e *Events) Await(ctx context.Context, j *Journal) error {
 	}
 }
 
-// behind says what has yet to be told, empty if nothing has.
+// behind says what has yet to be received, empty if nothing has.
 func (e *Events) behind(want [][]fact) string {
 	for shard, facts := range want {
 		if len(facts) == 0 {
@@ -260,7 +260,7 @@ func (e *Events) behind(want [][]fact) string {
 		}
 		last := facts[len(facts)-1].id
 		if got := e.newest[uint32(shard)]; got.Before(last) {
-			return fmt.Sprintf("of shard %d it was told %d events up to %v, not yet up to %v", shard,
+			return fmt.Sprintf("of shard %d it received %d events up to %v, not yet up to %v", shard,
 				len(e.shards[uint32(shard)]), got, last)
 		}
 	}
@@ -286,7 +286,7 @@ func (j *Journal) facts() [][]fact {
 	return all
 }
 
-// check compares what was told with the journal. More may have been told than the journal had when it was
+// check compares what was received with the journal. More may have been received than the journal had when it was
 // read.
 func (e *Events) check(j *Journal) (wrong []string) {
 	e.mu.Lock()
@@ -309,20 +309,20 @@ func (e *Events) check(j *Journal) (wrong []string) {
 	return wrong
 }
 
-// sameOrder tells the first difference.
+// sameOrder returns the first difference.
 func sameOrder(got, want []fact) string {
 	for i, w := range want {
 		if i == len(got) {
-			return fmt.Sprintf("told %d events of %d; the next is %v", len(got), len(want), w)
+			return fmt.Sprintf("received %d events of %d; the next is %v", len(got), len(want), w)
 		}
 		if got[i] != w {
-			return fmt.Sprintf("event %d is told as %v, the journal has %v", i, got[i], w)
+			return fmt.Sprintf("event %d was received as %v, the journal has %v", i, got[i], w)
 		}
 	}
 	return ""
 }
 
-// allKnown tells the first event that the journal does not have so.
+// allKnown returns the first event that the journal does not have so.
 func allKnown(got, want []fact) string {
 	known := make(map[messages.EventID]fact, len(want))
 	for _, w := range want {
@@ -332,9 +332,9 @@ func allKnown(got, want []fact) string {
 		w, ok := known[g.id]
 		switch {
 		case ok && w != g:
-			return fmt.Sprintf("told as %v, the journal has %v", g, w)
+			return fmt.Sprintf("received as %v, the journal has %v", g, w)
 		case !ok && len(want) > 0 && !want[len(want)-1].id.Before(g.id):
-			return fmt.Sprintf("told %v, which the journal does not have", g)
+			return fmt.Sprintf("received %v, which the journal does not have", g)
 		}
 	}
 	return ""

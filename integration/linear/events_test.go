@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Events that are forged, or that tell of other journals, are refused.
+// Events that are forged, or that show other journals, are refused.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := stand.Start(t, stand.Config{})
@@ -51,7 +51,7 @@ func TestEvents(t *testing.T) {
 	want(t, watch, new(linear.Journal), "") // it was read before all that
 	other := openBook().acquired("a", 1, "x")
 	for _, e := range []*linear.Events{watch, plain} {
-		want(t, e, &other.Journal, "told as")
+		want(t, e, &other.Journal, "received as")
 	}
 	key, err := messages.EncodeKey("events")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// History is what clients asked and were told. It is safe for concurrent use.
+// History is what clients asked and received. It is safe for concurrent use.
 type History struct {
 	began time.Time
 

@@ -21,7 +21,7 @@ func brokenConfirming(lines ...line) []line {
 // waitingBehind is an answer that says how many wait.
 func waitingBehind(l line, n uint32) line { l.Waiting = n; return l }
 
-// Each pair of histories is told apart by one rule about what lost leases hold back.
+// Each pair of histories is distinguished by one rule about what lost leases hold back.
 var holdPairs = []struct {
 	rule           string
 	legal, illegal []line
@@ -79,7 +79,7 @@ var holdPairs = []struct {
 		brokenConfirming(acquire("a", 4, 5).granted(2)),
 	},
 	{
-		"the owner is not told that it is held back",
+		"the owner does not learn that it is held back",
 		brokenDelayed(acquire("b", 4, 5).heldBack()),
 		brokenDelayed(acquire("a", 4, 5).heldBack()),
 	},
@@ -142,7 +142,7 @@ var holdPairs = []struct {
 		brokenConfirming(get(4, 5).heldBack()),
 	},
 	{
-		"a request that waits is not told that it is held back",
+		"a request that waits does not learn that it is held back",
 		brokenDelayed(acquire("b", 4, 104).wait(100).gets(timeout)),
 		brokenDelayed(acquire("b", 4, 5).wait(100).heldBack()),
 	},

@@ -118,7 +118,7 @@ var ledgers = []struct {
 		journal: heldMeanwhile().openedAt(time.Now().Add(time.Hour)).acquired("a", 2, "a-1"),
 	},
 	{
-		name:    "a late copy that is told of another request's lease",
+		name:    "a late copy that gets another request's lease",
 		script:  besides(acquire("a", 0, 1).granted(1), acquire("a", 1200, 1201).shows(expired, "a", 1)),
 		journal: grantedBetween(),
 		check:   "answers", wanted: "no such end of a lease",
@@ -130,13 +130,13 @@ var ledgers = []struct {
 		check:   "answers", wanted: "carried out 2 times",
 	},
 	{
-		name: "a grant that only a reentrant request was told of",
+		name: "a grant that only a reentrant request was answered with",
 		script: besides(acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 3),
 			acquire("a", 1300, 1301).again().ttl(500).granted(3)),
 		journal: grantedAgainByAnotherOwner(),
 	},
 	{
-		name: "a grant that was seen before the request came again that was told of it",
+		name: "a grant that was seen before the request came again that was answered with it",
 		script: besides(acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 3),
 			acquire("a", 1300, 1301).id("a-0").granted(3)),
 		journal: grantedAgainByAnotherOwner(),

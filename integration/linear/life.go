@@ -93,7 +93,7 @@ func (l *life) isShared(token uint64) bool {
 	return ok && l.changes[at].GetGrant().GetLimit() > 0
 }
 
-// extensionOf returns the change that an answer to an extension tells of: an extension, the first of several like it,
+// extensionOf returns the change that an answer to an extension shows: an extension, the first of several like it,
 // or a downgrade.
 func (l *life) extensionOf(o *Operation) (at int, ok bool) {
 	if at, ok := l.downgradeOf(o); ok {
@@ -105,7 +105,7 @@ func (l *life) extensionOf(o *Operation) (at int, ok bool) {
 	return unseen, false
 }
 
-// updateOf returns the change that an answer to a set tells of, the first of several like it.
+// updateOf returns the change that an answer to a set shows, the first of several like it.
 func (l *life) updateOf(o *Operation) (at int, ok bool) {
 	if all := l.updated[update{o.Shown.Token, o.Value}]; len(all) > 0 {
 		return all[0], true
@@ -126,10 +126,10 @@ func (l *life) downgradeOf(o *Operation) (at int, ok bool) {
 	return unseen, false
 }
 
-// unseen is the place of a change of which an answer does not tell.
+// unseen is the place of a change that an answer does not show.
 const unseen = -1
 
-// shown returns the last change that the answer is certain to tell of, or unseen.
+// shown returns the last change that the answer is certain to show, or unseen.
 func (l *life) shown(o *Operation) int {
 	if o.Orphan || o.Kind == messages.OpKeep {
 		return unseen
@@ -170,7 +170,7 @@ func (l *life) shown(o *Operation) int {
 	}
 }
 
-// seen returns for each change when the first answer came that tells of it or of a later one: by then
+// seen returns for each change when the first answer came that shows it or of a later one: by then
 // it had happened.
 func (l *life) seen(operations []Operation) []time.Duration {
 	seen := make([]time.Duration, len(l.changes))

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// The binary is killed and started again under load; what the clients were told is checked by
+// The binary is killed and started again under load; what the clients received is checked by
 // everything there is.
 func TestKilledServerIsLinear(t *testing.T) {
 	s := startServer(t)

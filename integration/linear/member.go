@@ -74,9 +74,9 @@ func (a *answers) session(o *Operation) {
 
 // orphans adds the end of a session without an answer that has let its lease go on by itself.
 func (r *resolver) orphans(o *Operation) {
-	told := o.Status == messages.Status_RELEASED
+	answered := o.Status == messages.Status_RELEASED
 	for _, at := range r.extended[extension{o.Token, o.TTL}] {
-		if g := r.changes[at].GetGrant(); len(g.GetSession()) == 0 && g.GetOwner() == o.Owner && !told {
+		if g := r.changes[at].GetGrant(); len(g.GetSession()) == 0 && g.GetOwner() == o.Owner && !answered {
 			r.happened(*o, at, messages.Status_RELEASED)
 		}
 	}

@@ -19,7 +19,7 @@ func inSession(lines ...line) []line {
 	return append([]line{acquire("a", 0, 1).granted(1).in()}, lines...)
 }
 
-// Each pair of histories is told apart by one rule about leases in sessions.
+// Each pair of histories is distinguished by one rule about leases in sessions.
 var memberPairs = []struct {
 	rule           string
 	legal, illegal []line
@@ -116,7 +116,7 @@ func TestHistoriesOfSessions(t *testing.T) {
 	}
 }
 
-// What was told of a session is held against the journal.
+// What the answers show of a session is held against the journal.
 func TestSessionsInTheJournal(t *testing.T) {
 	t.Parallel()
 	member := func(kind messages.Event_Kind, token uint64) *journal.Change {

@@ -40,7 +40,7 @@ func newModel(slack time.Duration, ephemeral bool, steps []Operation) model {
 	return m
 }
 
-// step tells whether the operation may have its answer where the resource stands, and where it stands
+// step reports whether the operation may have its answer where the resource stands, and where it stands
 // then. An operation without an answer may have had its effect, unless that is impossible there.
 func (m model) step(s state, o *Operation) (bool, state) {
 	switch o.Kind {
@@ -114,7 +114,7 @@ func (m model) remembers(s state, o *Operation) bool {
 		func(h holder) bool { return h.isFor(o) && !m.isDue(h, o) })
 }
 
-// enter is a grant. What it shows tells which leases have ended: all of another phase, and those whose permits it got.
+// enter is a grant. What it shows says which leases have ended: all of another phase, and those whose permits it got.
 func (m model) enter(s state, o *Operation) (bool, state) {
 	how := o.Shown.sharing
 	if o.Highest != 0 || o.Shown.Value != o.Value || o.Shown.Session != o.label() {
@@ -212,7 +212,7 @@ func (m model) listed(s state, o *Operation) (bool, state) {
 // mostListed is how many holders an answer shows.
 const mostListed = 100
 
-// late is an acquire that was told how its lease had ended. Of an earlier lease than the last one the model
+// late is an acquire whose answer says how its lease had ended. Of an earlier lease than the last one the model
 // knows no more than that it has ended.
 func (m model) late(s, after state, o *Operation) (bool, state) {
 	if o.Shown.Owner != o.Owner || o.Shown.Token == 0 || o.Shown.Token > s.token {
@@ -241,7 +241,7 @@ func (m model) over(s state) state {
 	return s
 }
 
-// earlier is the end, as the answer tells, of a lease that is not the last one.
+// earlier is the end, as the answer shows, of a lease that is not the last one.
 func (m model) earlier(s state, o *Operation, token uint64) (bool, state) {
 	h, ok := s.find(token)
 	if !ok {
@@ -311,8 +311,8 @@ func (m model) use(s state, o *Operation) (bool, state) {
 		if o.Kind != messages.OpRelease && !holds && m.ended(s, o) {
 			return true, s // it was released
 		}
-		told := mine && (taken || o.Kind == messages.OpRelease && after.end == released)
-		return after.unheld() && (!told || m.ephemeral), after
+		known := mine && (taken || o.Kind == messages.OpRelease && after.end == released)
+		return after.unheld() && (!known || m.ephemeral), after
 	case messages.Status_NOT_OWNER:
 		return m.refused(s, o, func(h holder) bool { return h.owner == o.Owner })
 	case messages.Status_STALE_TOKEN:
@@ -330,7 +330,8 @@ func (m model) use(s state, o *Operation) (bool, state) {
 	}
 }
 
-// ended reports whether the operation may be told how the lease of its token ended: that of a shared one is remembered.
+// ended reports whether the answer to the operation may say how the lease of its token ended: that of a shared one is
+// remembered.
 func (m model) ended(s state, o *Operation) bool { return m.shared[o.Token] && o.Token <= s.token }
 
 // refused is an answer that shows another lease: those that it is not true of must have run out.
@@ -403,8 +404,8 @@ func (m model) breakLease(s state, o *Operation) (bool, state) {
 		after = m.lapse(after, o)
 		return last && after.hold == holdOver, after
 	case messages.Status_NOT_HELD:
-		told := last && (after.end == broken || s.hold == holdOver)
-		return after.unheld() && (!told || m.ephemeral), after
+		known := last && (after.end == broken || s.hold == holdOver)
+		return after.unheld() && (!known || m.ephemeral), after
 	case messages.Status_STALE_TOKEN:
 		return m.refused(s, o, func(h holder) bool { return h.token == o.Token })
 	case messages.Status_STATUS_UNSPECIFIED:

@@ -17,8 +17,8 @@ const (
 	staleToken = messages.Status_STALE_TOKEN
 )
 
-// Each pair of histories is told apart by one rule. They have no journal, so it is the model, or the
-// arithmetic, that tells.
+// One rule distinguishes each pair of histories. They have no journal, so it is a rule of the model or of the
+// arithmetic.
 var pairs = []struct {
 	rule           string
 	legal, illegal []line
@@ -133,7 +133,7 @@ var pairs = []struct {
 			extend("a", 4, 5).ttl(100).extended(1).order(0, 0), get(2000, 2001).free(1)},
 	},
 	{
-		"a repeated request is told the highest number",
+		"a repeated request gets the highest number",
 		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2),
 			acquire("a", 4, 5).id("a-0").granted(1).order(0, 2)},
 		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2),
@@ -217,7 +217,7 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), extend("a", 4, 5).gets(expired)},
 	},
 	{
-		"its last holder is told that it has run out, others are not",
+		"its last holder receives the answer that it has run out, others do not",
 		[]line{acquire("a", 0, 1).granted(1), release("b", 1100, 1101).gets(notHeld),
 			release("a", 1102, 1103).gets(expired)},
 		[]line{acquire("a", 0, 1).granted(1), release("b", 1100, 1101).gets(expired),
@@ -250,27 +250,27 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 2, 3).id("x").granted(2)},
 	},
 	{
-		"the same request is told that its lease was released",
+		"the same request receives the answer that its lease was released",
 		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(),
 			acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
 		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(),
 			acquire("a", 4, 5).id("x").granted(2)},
 	},
 	{
-		"the same request is told that its lease ran out, when it has",
+		"the same request receives the answer that its lease ran out, when it has",
 		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 1004, 1005).id("x").shows(expired, "a", 1),
 			get(1006, 1007).free(1)},
 		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 500, 501).id("x").shows(expired, "a", 1)},
 	},
 	{
-		"the same request is told how its lease ended",
+		"the same request learns how its lease ended",
 		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(),
 			acquire("a", 4, 5).id("x").shows(expired, "a", 1)},
 		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(),
 			acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
 	},
 	{
-		"the same request is told when another holds it",
+		"the same request learns when another holds it",
 		[]line{
 			acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(), acquire("b", 4, 5).granted(2),
 			acquire("a", 6, 7).id("x").shows(messages.Status_RELEASED, "a", 1), get(8, 9).held("b", 2),
@@ -281,7 +281,7 @@ var pairs = []struct {
 		},
 	},
 	{
-		"a request is told of no lease that there was not",
+		"a request gets no lease that there was not",
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released()},
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(),
 			acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 2)},
@@ -298,7 +298,7 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).id("x").released(), get(4, 5).held("a", 1)},
 	},
 	{
-		"a repetition is told of a lease that may have been cut shorter",
+		"a repetition gets a lease that may have been cut shorter",
 		[]line{
 			acquire("a", 0, 1).id("x").granted(1), extend("a", 2, 3).ttl(100).extended(1),
 			acquire("a", 50, 51).id("x").granted(1), acquire("b", 103, 104).granted(2),
@@ -326,7 +326,7 @@ var pairs = []struct {
 			acquire("b", 900, 901).granted(2)},
 	},
 	{
-		"who does not wait is not told that its wait is over",
+		"who does not wait does not learn that its wait is over",
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 13).wait(10).gets(timeout)},
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 13).gets(timeout)},
 	},
@@ -350,12 +350,12 @@ var pairs = []struct {
 			release("b", 4, 8).id("w").gets(cancelled)},
 	},
 	{
-		"a read tells the last token",
+		"a read shows the last token",
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), get(4, 5).free(1)},
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), get(4, 5).free(0)},
 	},
 	{
-		"a read tells the holder",
+		"a read shows the holder",
 		[]line{acquire("a", 0, 1).granted(1), get(2, 3).held("a", 1)},
 		[]line{acquire("a", 0, 1).granted(1), get(2, 3).held("b", 1)},
 	},
@@ -365,7 +365,7 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 9).granted(1), get(0, 4).held("a", 1), get(5, 9).free(0)},
 	},
 	{
-		"a grant without an answer explains a token that was not told",
+		"a grant without an answer explains a token that no answer had",
 		[]line{acquire("a", 0, 0).unknown(), get(5, 6).held("a", 1)},
 		[]line{acquire("a", 7, 0).unknown(), get(5, 6).held("a", 1)},
 	},

@@ -82,7 +82,7 @@ func (r *resolver) only(o *Operation) bool {
 	return !o.Reentrant && len(r.acquires[asked{o.Owner, o.RequestID}]) == 1
 }
 
-// between bounds the operation by the change that it tells of, and by the one that it does not.
+// between bounds the operation by the change that it shows, and by the one that it does not.
 func (r *resolver) between(o *Operation, after map[uint64]int, a uint64, before map[uint64]int, b uint64) {
 	from, to := time.Duration(0), Never
 	if at, ok := after[a]; ok {

@@ -18,7 +18,7 @@ const Never time.Duration = math.MaxInt64
 // history began. An owner may use a request id for a second operation only when all of the first has been
 // answered.
 type Operation struct {
-	// Client tells clients apart in pictures.
+	// Client distinguishes clients in pictures.
 	Client    int                `json:"client"`
 	Resource  string             `json:"resource"`
 	Kind      messages.Operation `json:"kind"`
@@ -27,13 +27,13 @@ type Operation struct {
 	// Token is the one that the request names, 0 if none.
 	Token uint64 `json:"token,omitempty"`
 	// TTL of an acquire or extend, in milliseconds. No two requests that concern one lease may have the
-	// same, because the journal tells extensions apart by nothing else.
+	// same, because the journal distinguishes extensions by nothing else.
 	TTL uint32 `json:"ttl_ms,omitempty"`
 	// Wait is how long an acquire waits, in milliseconds; 0: it is answered at once.
 	Wait      uint32 `json:"wait_ms,omitempty"`
 	Reentrant bool   `json:"reentrant,omitempty"`
 	// Limit and Permits of an acquire, Limit of an extend, as on the wire: 0 is exclusive, or as before. An extend with
-	// a limit names its token, or an answer would not tell which lease it has replaced.
+	// a limit names its token, or an answer would not say which lease it has replaced.
 	Limit     uint32 `json:"limit,omitempty"`
 	Permits   uint32 `json:"permits,omitempty"`
 	Ephemeral bool   `json:"ephemeral,omitempty"`
@@ -189,12 +189,12 @@ func (o *Operation) failed() bool {
 	return is
 }
 
-// late reports whether the acquire was told that its lease had ended.
+// late reports whether the answer to the acquire says that its lease had ended.
 func (o *Operation) late() bool {
 	return o.Kind == messages.OpAcquire && (o.Status == messages.Status_RELEASED || o.Status == messages.Status_EXPIRED)
 }
 
-// overtaken reports whether an extend or a set was told that another one with a higher number came before it.
+// overtaken reports whether the answer to an extend or a set says that another one with a higher number came before it.
 func (o *Operation) overtaken() bool {
 	return (o.Status == messages.Status_EXTENDED || o.Status == messages.Status_UPDATED) && isLate(o.Order, o.Highest)
 }
@@ -232,7 +232,7 @@ func (o *Operation) most() uint64 { return uint64(max(o.Limit, 1)) }
 // permits is how many permits an acquire asks for.
 func (o *Operation) permits() uint64 { return uint64(max(o.Permits, 1)) }
 
-// downgrades reports whether the operation was told that its lease goes on under another token than it named.
+// downgrades reports whether the answer says that the lease goes on under another token than the operation named.
 func (o *Operation) downgrades() bool {
 	return o.Status == messages.Status_EXTENDED && o.Limit > 0 && o.Token != 0 && o.Token != o.Shown.Token
 }

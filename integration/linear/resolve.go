@@ -15,12 +15,12 @@ import (
 //     owner, a request that had ended before the last grant is a new one.
 //   - An extension is known by its TTL, a break by its reason. They have happened as often as they stand
 //     there.
-//   - A release is not told from another one of the same lease, so it may have happened, until the end of
+//   - A release is not distinguished from another one of the same lease, so it may have happened, until the end of
 //     the lease is seen.
 //   - A grant that reached no client is taken back by the service, which counts as a release.
 //
-// What happened without an answer is over when the first answer comes that tells of it, or of anything
-// behind it. In the same way the journal tells of what was answered that it came after one change and before
+// What happened without an answer is over when the first answer comes that shows it, or of anything
+// behind it. In the same way the journal shows of what was answered that it came after one change and before
 // another, which leaves the search less to try. An answer to one sending of a request says nothing about the others:
 // each has its own effect.
 //
@@ -72,7 +72,7 @@ func (r *resolver) answered(o Operation) {
 	r.steps = append(r.steps, o)
 }
 
-// unknown adds what may have happened, of which there is no journal to tell.
+// unknown adds what may have happened, of which no journal shows anything.
 func (r *resolver) unknown(operations []Operation) {
 	for _, o := range operations {
 		own := o.late() && o.Open == 1 // its grant is taken for that of another sending
@@ -104,22 +104,22 @@ func (r *resolver) since(o Operation, from, at int, status messages.Status) {
 	last.Call = max(o.Call, r.notBefore[from])
 }
 
-// toldOf is a grant whose own request was told of it. A reentrant one may be told of another's.
-type toldOf struct {
+// ownGrant is a grant whose own request was answered with it. A reentrant one may be answered with another's.
+type ownGrant struct {
 	asked
 	token uint64
 }
 
-// wasTold reports whether a request was told of a grant that it had asked for before it was seen. A client that asks
-// again later, under the same id, is told of it too, but did not bring it about.
-func wasTold(since map[toldOf]time.Duration, grant toldOf, seen time.Duration) bool {
+// wasAnswered reports whether a request was answered with a grant that it had asked for before it was seen. A client
+// that asks again later, under the same id, is answered with it too, but did not bring it about.
+func wasAnswered(since map[ownGrant]time.Duration, grant ownGrant, seen time.Duration) bool {
 	asked, ok := since[grant]
 	return ok && asked <= seen
 }
 
 // acquired adds the grants without an answer, and those that were taken back.
 func (r *resolver) acquired(operations []Operation) {
-	told := make(map[toldOf]time.Duration) // when the request was sent that was told
+	told := make(map[ownGrant]time.Duration) // when the request was sent that was answered
 	first := make(map[asked]*Operation)
 	for i := range operations {
 		o := &operations[i]
@@ -127,7 +127,7 @@ func (r *resolver) acquired(operations []Operation) {
 			continue
 		}
 		id := asked{o.Owner, o.RequestID}
-		grant := toldOf{id, o.Shown.Token}
+		grant := ownGrant{id, o.Shown.Token}
 		if _, known := told[grant]; o.granted() && !known {
 			told[grant] = o.Call // they are in the order in which they were sent
 		}
@@ -142,7 +142,7 @@ func (r *resolver) acquired(operations []Operation) {
 		switch {
 		case o == nil:
 		case c.GetKind() == messages.Event_ACQUIRED && g.GetFormer() == 0 &&
-			!wasTold(told, toldOf{id, g.GetToken()}, r.seen[at]):
+			!wasAnswered(told, ownGrant{id, g.GetToken()}, r.seen[at]):
 			granted := *o
 			granted.TTL = g.GetTtlMs()
 			r.happened(granted, at, messages.Status_GRANTED)

@@ -108,7 +108,7 @@ func (s *session) keep() {
 	if s.chance(20) {
 		s.ttl += s.client.ttl()
 	}
-	switch got := s.tell(Operation{Kind: messages.OpKeep, TTL: s.ttl}); got.Status {
+	switch got := s.request(Operation{Kind: messages.OpKeep, TTL: s.ttl}); got.Status {
 	case messages.Status_EXTENDED:
 		s.until = got.Last + millis(s.ttl)
 	case messages.Status_NOT_HELD:
@@ -119,14 +119,14 @@ func (s *session) keep() {
 // leave ends the session, or lets its leases go on by themselves, or lets it run out.
 func (s *session) leave() {
 	if isSecretive(s.owner) && s.chance(30) {
-		s.tell(Operation{Kind: messages.OpEnd, Owner: stranger(s.owner)})
+		s.request(Operation{Kind: messages.OpEnd, Owner: stranger(s.owner)})
 	}
 	switch n := s.dice.IntN(100); {
 	case s.client.owner != s.owner:
 	case n < 55:
-		s.tell(Operation{Kind: messages.OpEnd})
+		s.request(Operation{Kind: messages.OpEnd})
 	case n < 75:
-		s.tell(Operation{Kind: messages.OpEnd, Orphan: true, TTL: s.ttl})
+		s.request(Operation{Kind: messages.OpEnd, Orphan: true, TTL: s.ttl})
 		for i := 0; i < len(s.leases) && s.client.owner == s.owner; i++ {
 			s.leases[i].release()
 		}
@@ -135,8 +135,8 @@ func (s *session) leave() {
 	}
 }
 
-// tell makes a request about the session. In the history it is one of each lease.
-func (s *session) tell(o Operation) Operation {
+// request makes a request about the session. In the history it is one of each lease.
+func (s *session) request(o Operation) Operation {
 	o.Session = s.id
 	if o.Owner == "" {
 		o.Owner = s.owner

@@ -42,8 +42,8 @@ var (
 	readerB = reads("b", 2, 3, 2, 1, "1")
 )
 
-// Each pair of histories is told apart by one rule of shared leases. They have no journal, so it is the model, or the
-// arithmetic, that tells.
+// One rule of shared leases distinguishes each pair of histories. They have no journal, so it is a rule of the model or
+// of the arithmetic.
 var sharingPairs = []struct {
 	rule           string
 	legal, illegal []line

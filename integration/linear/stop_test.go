@@ -10,7 +10,7 @@ import (
 )
 
 // At the end of a load every resource is asked for, and each question is asked by a client of its own: a client
-// that asks for two at once changes its name under the other, and one that has crashed hears no answer.
+// that asks for two at once changes its name under the other, and one that has crashed receives no answer.
 func TestLastQuestions(t *testing.T) {
 	s := startServer(t)
 	nc := connect(t, s.URL)

@@ -9,7 +9,7 @@ import (
 )
 
 // checkTokens checks by arithmetic that tokens follow real time: what was seen before a request was sent
-// is not above what it is told. A token is of one owner for ever. Where leases are shared, an answer may show any of
+// is not above what it receives. A token is of one owner for ever. Where leases are shared, an answer may show any of
 // them, so only those are compared that show the latest token: of a new grant, and of a resource that is free.
 func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 	type sight struct {
@@ -75,7 +75,8 @@ func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 	return wrong
 }
 
-// fresh are the grants that were told to the first operation of their request, which the request has brought about.
+// fresh are the grants that were the answer to the first operation of their request, which the request has brought
+// about.
 func fresh(operations []Operation) map[*Operation]bool {
 	known, all := make(map[asked]bool), make(map[*Operation]bool)
 	for i := range operations { // in the order in which they were sent
@@ -110,7 +111,7 @@ func mayTakeBack(operations []Operation) func(owner string, token uint64) bool {
 }
 
 // checkTurns checks that no request was granted at once past others that waited. It looks at those that were sent once,
-// since the answer to a repetition tells how many wait by then. An owner that takes back what it has lost goes before
+// since the answer to a repetition says how many wait by then. An owner that takes back what it has lost goes before
 // all.
 func checkTurns(operations []Operation) (wrong []string) {
 	takesBack := mayTakeBack(operations)

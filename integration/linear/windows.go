@@ -81,7 +81,7 @@ func windows(operations []Operation) (all []window) {
 		since := o.Call // what was over before then has had its effect before the lease began to run
 		switch {
 		case o.granted() && !o.Reentrant:
-			since = first[o.Shown.Token] // the answer to a repetition may tell of one that was cut shorter
+			since = first[o.Shown.Token] // the answer to a repetition may show one that was cut shorter
 		case o.granted():
 		case o.Status == messages.Status_EXTENDED:
 			since = o.Last

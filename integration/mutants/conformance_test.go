@@ -129,7 +129,7 @@ var conformance = []mutant{
 	},
 	{
 		name: "LossFoundByASetIgnored",
-		harm: "a holder that was told that its lock is lost goes on to take it for held",
+		harm: "a holder whose call has shown that its lock is lost goes on to take it for held",
 		edits: []edit{{"clients/holdfast/set.go", "if h.phase == holding {\n\t\t\th.lose(e)",
 			"if h.phase != holding {\n\t\t\th.lose(e)"}},
 		found: conforms("metadata", "of-a-broken-lock"),

@@ -88,7 +88,7 @@ var (
 var mutants = []mutant{
 	{
 		name: "TokenReused",
-		harm: "the next holder gets the token of the last one, so a guard cannot tell them apart",
+		harm: "the next holder gets the token of the last one, so a guard cannot distinguish them",
 		edits: []edit{
 			{"actors/lease/grant.go", "Token:        uint64(t.image.Token() + 1),",
 				"Token:        max(uint64(t.image.Token())+uint64(min(t.image.Holders(), 1)), 1),"},
@@ -144,7 +144,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "KeepWithoutEffect",
-		harm:  "a holder is told that its session goes on, and it does not",
+		harm:  "a holder receives the answer that its session goes on, and it does not",
 		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline, x.heard = deadline, now\n", "\tx.heard = now\n"}},
 		found: sessions,
 		says:  `want`,
@@ -236,7 +236,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "LeaseOutlivesItsSession",
-		harm: "a client is told that its session has ended, and the leases are held all the same",
+		harm: "a client receives the answer that its session has ended, and the leases are held all the same",
 		edits: []edit{{"actors/lease/member.go", "\tcase messages.Event_EXTENDED:\n",
 			"\tcase messages.Event_EXTENDED, messages.Event_RELEASED:\n"}},
 		found: live,
@@ -266,14 +266,14 @@ var mutants = []mutant{
 	},
 	{
 		name:  "ExtendWithoutEffect",
-		harm:  "a holder is told that its lease goes on, and it does not",
+		harm:  "a holder receives the answer that its lease goes on, and it does not",
 		edits: []edit{{"actors/lease/extend.go", "\t\th = become(t, h, successor(t, h, r))\n", ""}},
 		found: live,
 		says:  `no such extension is in the journal`,
 	},
 	{
 		name: "LateExtendCounts",
-		harm: "an extend that was overtaken ends a lease that its holder was told is longer",
+		harm: "an extend that was overtaken ends a lease that is longer by the answer to its holder",
 		edits: []edit{{"actors/lease/extend.go", "return order != 0 && order < highest",
 			"return order > highest && highest == messages.MaxOrder"}},
 		found: live,
@@ -594,7 +594,7 @@ var mutants = []mutant{
 		edits: []edit{{"clients/holdfast/hints.go", "\tif token == i.token {\n\t\ti.hint()\n",
 			"\tif token == i.token {\n"}},
 		found: holder,
-		says:  `it does not come about that the lock is lost`,
+		says:  `timed out waiting until the lock is lost`,
 	},
 	{
 		name: "HintBelieved",
@@ -605,7 +605,7 @@ var mutants = []mutant{
 			"\tcase h.phase != holding:\n\tcase h.extensions.isActive():\n\t\th.runOut()\n",
 		}},
 		found: holder,
-		says:  `a forged event ended the lock|it does not come about that the client asks`,
+		says:  `a forged event ended the lock|timed out waiting until the client asks`,
 	},
 	{
 		name: "AnswersBelievedInOrder",
@@ -722,7 +722,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "SetIsLost",
-		harm: "the value that a leader was told it has published is nowhere",
+		harm: "the value that a leader has published, by the answer, is nowhere",
 		edits: []edit{{
 			"actors/lease/set.go",
 			"\t\tt.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: " +
@@ -791,7 +791,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "GuessedSurvey",
-		harm: "a client that has heard where a node asks about a session answers its next question",
+		harm: "a client that has seen where a node asks about a session answers its next question",
 		edits: []edit{{"actors/node/inbox.go", "hmac.Equal([]byte(subject), []byte(i.name(end)))",
 			"hmac.Equal(nil, nil)"}},
 		found: suite{folder: "actors/node", run: "^TestForgedSurveyAnswers$"},

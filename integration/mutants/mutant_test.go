@@ -60,7 +60,7 @@ func (m mutant) compile(t *testing.T) ([]byte, error) {
 		append([]string{"build", "-o", os.DevNull}, m.packages()...)...)
 }
 
-// overlay writes the files with these texts and returns what tells Go to build with them.
+// overlay writes the files with these texts and returns the file that has Go build with them.
 func overlay(t *testing.T, texts map[string]string) string {
 	t.Helper()
 	var overlay struct{ Replace map[string]string }

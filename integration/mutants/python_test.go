@@ -104,7 +104,7 @@ var python = []mutant{
 	},
 	{
 		name:  "PythonForeignHolderIsNoLoss",
-		harm:  "a client is told that another owner has its lock, and goes on until its lease would be over",
+		harm:  "a client receives the answer that another owner has its lock, and goes on until its lease would be over",
 		edits: []edit{{"clients/python/src/holdfast_client/_failures.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
 		found: pythonCases("lost", "broken-and-taken"),
 		says:  `reason: want "not_owner", got "deadline"`,

@@ -39,7 +39,7 @@ var typescript = []mutant{
 	},
 	{
 		name: "TypeScriptForeignHolderIsNoLoss",
-		harm: "a client is told that another owner has its lock, and goes on until its lease would be over",
+		harm: "a client receives the answer that another owner has its lock, and goes on until its lease would be over",
 		edits: []edit{{
 			"clients/typescript/src/failures.ts", "    case \"NOT_OWNER\":\n      return \"not_owner\";\n",
 			"    case \"NOT_OWNER\":\n      return undefined;\n",

@@ -38,7 +38,7 @@ func TestHealthOfNodesThatStop(t *testing.T) {
 		if err := n.Commits(t.Context()); err != nil {
 			t.Errorf("%s: %v", n.name, err)
 		}
-		stand.Eventually(t, n.name+" hears itself", func() bool { return n.Hears() == nil })
+		stand.Eventually(t, n.name+" receives its own announcements", func() bool { return n.Hears() == nil })
 		if err := n.Connected(); err != nil {
 			t.Errorf("%s: %v", n.name, err)
 		}

@@ -29,7 +29,7 @@ func TestThreeNodes(t *testing.T) {
 		names = append(names, n.GetName())
 	}
 	if !slices.Equal(names, []string{"n1", "n2", "n3"}) {
-		t.Errorf("info tells of %v", names)
+		t.Errorf("info shows %v", names)
 	}
 
 	c := stand.Client(t, f.connect())
@@ -214,7 +214,7 @@ func (f *fleet) untilLogged(words string, n int) {
 	stand.Eventually(f, fmt.Sprintf("%q is logged %d times", words, n), func() bool { return f.logs.count(words) >= n })
 }
 
-// A node that is odd is told of once, and not with each announcement.
+// A node that is odd is logged once, and not with each announcement.
 func TestOddNodes(t *testing.T) {
 	f := newFleet(t)
 	f.start("n1", func(c *node.Config) { c.First = true })

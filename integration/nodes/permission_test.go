@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
-// users are a node, and two that may not speak to others, or not hear them.
+// users are a node, and two that may not publish to others, or not receive from them.
 const users = `
 authorization { users: [
   { user: node, password: x }
@@ -20,7 +20,7 @@ authorization { users: [
   { user: deaf, password: x, permissions: { publish: ">", subscribe: { allow: ">", deny: "holdfast.node.>" } } }
 ] }`
 
-// A node that may not speak to others, or not hear them, says what it needs and does not start.
+// A node that may not publish to others, or not receive from them, says what it needs and does not start.
 func TestWithoutPermission(t *testing.T) {
 	f := newLogged(t)
 	f.server = stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t, users), Log: f.log("nats")})

@@ -3,5 +3,5 @@
 //
 // No accepted access may show a lower token than one before it, each token belongs to whom the service
 // granted it, each accepted value is one above the last, and every increment that was acknowledged is
-// in the value at the end. Without the guard the same workers lose updates: a run can tell.
+// in the value at the end. Without the guard the same workers lose updates: a run can show it.
 package register

@@ -56,7 +56,7 @@ const (
 	defaultName     = "register"
 	// settleTimeout bounds what there is to do when the workers have ended.
 	settleTimeout = 30 * time.Second
-	// mostWrongs is how many violations are told.
+	// mostWrongs is how many violations are shown.
 	mostWrongs = 20
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// auditor reads the journals all the while, and checks them by package audit and against what clients were told.
+// auditor reads the journals all the while, and checks them by package audit and against what clients received.
 type auditor struct {
 	*run
 	shards []*books
@@ -148,7 +148,7 @@ func (b *books) resource(name string) *resource {
 	return r
 }
 
-// change checks what the run knows of a resource, and tells its judge.
+// change checks what the run knows of a resource, and passes it to its judge.
 func (b *books) change(m *journal.Change, in *journal.Commit) {
 	r, g := b.resource(m.Name()), m.GetGrant()
 	if r == nil {

@@ -5,7 +5,7 @@ import "time"
 // instant is a moment since the run began.
 type instant = time.Duration
 
-// clock tells instants.
+// clock returns instants.
 type clock struct{ start time.Time }
 
 func newClock() clock { return clock{time.Now()} }

@@ -22,7 +22,7 @@ const (
 // memory is how long what was seen of a resource is kept. No request is older.
 const memory = 90 * time.Second
 
-// margin is what two hold windows may overlap: the node tells its times in milliseconds.
+// margin is what two hold windows may overlap: the node has its times in milliseconds.
 const margin = 5 * time.Millisecond
 
 // grant is a lease as the client knows it that got it.
@@ -47,7 +47,7 @@ type grant struct {
 	session string
 	// order is the number of its latest extend.
 	order uint64
-	// over: the client was told that the lease has ended.
+	// over: the client received the answer that the lease has ended.
 	over bool
 }
 
@@ -63,7 +63,7 @@ type seen struct {
 	token uint64
 }
 
-// resource is what the clients and the journal tell of one resource, and the judge of it.
+// resource is what the clients and the journal show of one resource, and the judge of it.
 type resource struct {
 	*run
 	name, key string
@@ -81,13 +81,13 @@ type resource struct {
 	routes map[route][]*grant // of the youngest grants, by place
 	// waiting are acquire requests that were sent once and have no answer yet.
 	waiting map[*call]struct{}
-	// unmatched are the grants of which only the client or only the journal has told.
-	unmatched map[uint64]told
+	// unmatched are the grants that only the client or only the journal has shown.
+	unmatched map[uint64]report
 	prunedAt  instant
 }
 
-// told is one side's word about a persistent grant.
-type told struct {
+// report is one side's word about a persistent grant.
+type report struct {
 	owner   string
 	journal bool
 	at      instant
@@ -98,7 +98,7 @@ func newResource(r *run, name string, class class, hot bool) (*resource, error) 
 	return &resource{
 		run: r, name: name, key: key, shard: messages.ShardOf(key, r.cfg.shards), class: class, hot: hot,
 		waiting: make(map[*call]struct{}),
-		broken:  make(map[uint64]instant), routes: make(map[route][]*grant), unmatched: make(map[uint64]told),
+		broken:  make(map[uint64]instant), routes: make(map[route][]*grant), unmatched: make(map[uint64]report),
 	}, err
 }
 
@@ -136,7 +136,7 @@ func (r *resource) granted(g *grant) *grant {
 	r.grants[i] = g
 	r.saw(g.token, g.received)
 	if !g.volatile {
-		r.match(g.token, told{owner: g.owner, at: g.received})
+		r.match(g.token, report{owner: g.owner, at: g.received})
 	}
 	r.prune(g.received)
 	return g
@@ -233,7 +233,7 @@ func places(line []*grant) (s string) {
 }
 
 // match brings the two sides' words about a grant together. The resource is locked.
-func (r *resource) match(token uint64, t told) {
+func (r *resource) match(token uint64, t report) {
 	other, ok := r.unmatched[token]
 	switch {
 	case !ok:
@@ -248,7 +248,7 @@ func (r *resource) match(token uint64, t told) {
 
 // journaled takes in a persistent grant that stands in the journal.
 func (r *resource) journaled(token uint64, owner string, at instant) {
-	r.match(token, told{owner: owner, journal: true, at: at})
+	r.match(token, report{owner: owner, journal: true, at: at})
 }
 
 // due is until when the client may rely on the lease.
@@ -421,7 +421,7 @@ func (r *resource) prune(now instant) {
 	}
 }
 
-// checkMatched checks at the end that the journal has every persistent grant that a client was told.
+// checkMatched checks at the end that the journal has every persistent grant that a client received.
 func (r *resource) checkMatched() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ func Eventually(tb testing.TB, what string, is func() bool) {
 	defer tick.Stop()
 	for end := time.Now().Add(2 * patience); !is(); <-tick.C {
 		if time.Now().After(end) {
-			tb.Fatalf("it does not come about that %s", what)
+			tb.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }

@@ -46,9 +46,9 @@ type Config struct {
 	NoEvents bool
 	// Retention is how long the event stream keeps events; 0: there is none.
 	Retention time.Duration
-	// Observer is told what the node does; nil: nothing is.
+	// Observer receives what the node does; nil: nothing is.
 	Observer node.Observer
-	// Tracer is told of traced requests; nil: of none.
+	// Tracer receives traced requests; nil: there is no tracer.
 	Tracer node.Tracer
 	// Log receives all logs; nil: the log of the test, from warnings on.
 	Log *slog.Logger

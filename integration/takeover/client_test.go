@@ -29,7 +29,7 @@ type client struct {
 	*storm
 	dice
 	number, sent int
-	// owner is the rival that a shard's last sensible answer came from, as far as one can tell.
+	// owner is the rival that a shard's last sensible answer came from, as far as is known.
 	owner [shards]int
 }
 
@@ -86,7 +86,7 @@ func (c *client) lock(ctx context.Context, r *resource) {
 	for c.chance(40) {
 		pause(ctx, c.between(0, holdMost))
 		e := c.newAsk(messages.OpExtend, r)
-		// The TTL tells extensions of one lease apart in the journal.
+		// The TTL distinguishes the extensions of one lease in the journal.
 		e.Owner, e.Token, e.TTL = a.Owner, token, millis(ttlLeast)+uint32(c.sent)%5000
 		if r.shared && c.chance(30) {
 			e.Limit = readers

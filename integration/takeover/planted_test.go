@@ -96,7 +96,7 @@ func (a *ahead) failed(err error) {
 	a.err = err
 }
 
-// deaf does not hear that it was deposed.
+// deaf does not learn that it was deposed.
 type deaf struct{ actors.Journal }
 
 // Append implements [actors.Journal].

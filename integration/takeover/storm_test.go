@@ -72,7 +72,7 @@ func newStorm(t *testing.T, c *cluster, seed uint64) *storm {
 	return s
 }
 
-// mostWrongs is how many violations are told.
+// mostWrongs is how many violations are shown.
 const mostWrongs = 20
 
 // wrong notes a violation, and ends the storm.

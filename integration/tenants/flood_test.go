@@ -28,7 +28,7 @@ const (
 	// measuredWorkers lock and release, each a resource of its own, for roundTime.
 	measuredWorkers = 4
 	roundTime       = 3 * time.Second
-	// floodVariable tells the process of a flood what to do.
+	// floodVariable says to the process of a flood what to do.
 	floodVariable = "TENANTS_FLOOD"
 )
 
@@ -136,7 +136,7 @@ func serveTenants(tb testing.TB, tenants string) *stand.Member {
 	return m
 }
 
-// startFlood starts the process of a flood, unless it is to be quiet, and returns what ends it and tells what it has
+// startFlood starts the process of a flood, unless it is to be quiet, and returns what ends it and returns what it has
 // sent.
 func startFlood(tb testing.TB, url, kind string) (stop func() string) {
 	tb.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// A tenant lists its own resources. An operator lists those of no tenant, of one, or of all, and is told whose they
+// A tenant lists its own resources. An operator lists those of no tenant, of one, or of all, and learns whose they
 // are; the pages have each of them once.
 func TestList(t *testing.T) {
 	t.Parallel()

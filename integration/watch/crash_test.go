@@ -33,7 +33,7 @@ func (c *crowd) watch(pattern string, kinds ...holdfast.EventKind) *linear.Event
 		opts = append(opts, holdfast.Kinds(kinds...))
 	}
 	c.work.Go(func() {
-		err := told(c.ctx, client, pattern, func(e holdfast.Event) error {
+		err := follow(c.ctx, client, pattern, func(e holdfast.Event) error {
 			r.Add(e)
 			return nil
 		}, opts...)
@@ -61,7 +61,7 @@ func (c *crowd) resume(r *linear.Events) (teardowns, within func() int) {
 				inside++
 			}
 			left := 1 + n%50
-			err = told(c.ctx, client, ">", func(e holdfast.Event) error {
+			err = follow(c.ctx, client, ">", func(e holdfast.Event) error {
 				r.Add(e)
 				saved = e.Position().String()
 				if left--; left == 0 {
@@ -88,7 +88,7 @@ func (c *crowd) present(b *table) {
 		for n := 0; c.ctx.Err() == nil; n++ {
 			b.begin()
 			left := 100 + n%400
-			err := told(c.ctx, client, ">", func(e holdfast.Event) error {
+			err := follow(c.ctx, client, ">", func(e holdfast.Event) error {
 				if left--; left == 0 {
 					return errTornDown
 				}
@@ -102,7 +102,7 @@ func (c *crowd) present(b *table) {
 	})
 }
 
-// Whatever is killed and torn down meanwhile, every watch tells what the journals have, each change once
+// Whatever is killed and torn down meanwhile, every watch yields what the journals have, each change once
 // and in its order.
 func TestServerKilledUnderWatches(t *testing.T) {
 	t.Parallel()

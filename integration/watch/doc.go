@@ -1,2 +1,2 @@
-// Package watch holds the events that the client's Watch tells against the journals themselves.
+// Package watch holds the events that the client's Watch yields against the journals themselves.
 package watch

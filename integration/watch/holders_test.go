@@ -14,13 +14,13 @@ type table struct {
 	mu sync.Mutex
 	// held are the tokens of the leases of each resource.
 	held map[string]map[holdfast.Token]bool
-	// lost are the leases that hold a resource back, as far as the watch has told of their loss.
+	// lost are the leases that hold a resource back, as far as the watch has shown their loss.
 	lost map[string]map[holdfast.Token]bool
-	// whole: all present holders have been told.
+	// whole: all present holders have come.
 	whole bool
 }
 
-// begin forgets all, since the present holders will be told.
+// begin forgets all, since the present holders will come.
 func (b *table) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,7 +28,7 @@ func (b *table) begin() {
 	b.lost = make(map[string]map[holdfast.Token]bool)
 }
 
-// take applies an event, which must be one that is possible there: that is how a gap or a change told
+// take applies an event, which must be one that is possible there: that is how a gap or a change that came
 // twice would be noticed. An exclusive lease is held alone.
 func (b *table) take(e holdfast.Event) error {
 	b.mu.Lock()
@@ -81,8 +81,8 @@ func (b *table) empty() bool {
 	return b.whole && len(b.held) == 0
 }
 
-// told runs a watch until its context ends, which is the only error that it may end with.
-func told(ctx context.Context, c *holdfast.Client, pattern string, take func(holdfast.Event) error,
+// follow runs a watch until its context ends, which is the only error that it may end with.
+func follow(ctx context.Context, c *holdfast.Client, pattern string, take func(holdfast.Event) error,
 	opts ...holdfast.WatchOption) error {
 	for e, err := range c.Watch(ctx, pattern, opts...) {
 		if err == nil {

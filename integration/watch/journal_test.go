@@ -53,7 +53,7 @@ func record(t *testing.T, name, pattern string, kinds ...holdfast.EventKind) *li
 	return e
 }
 
-// await waits until all of the journals has been told.
+// await waits until all of the journals has come.
 func await(t *testing.T, j *linear.Journal, all ...*linear.Events) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -73,16 +73,16 @@ func wantSame(t *testing.T, j *linear.Journal, all ...*linear.Events) {
 			t.Error(err)
 		}
 		if e.Count() == 0 {
-			t.Error("nothing was told")
+			t.Error("nothing came")
 		}
 	}
 }
 
-// moreEvents waits until more events have been told.
+// moreEvents waits until more events have come.
 func moreEvents(t *testing.T, e *linear.Events, n int) {
 	t.Helper()
 	want := e.Count() + n
-	stand.Eventually(t, "more events are told", func() bool { return e.Count() >= want || t.Failed() })
+	stand.Eventually(t, "more events have come", func() bool { return e.Count() >= want || t.Failed() })
 }
 
 // bound is how long anything may take on a busy machine.

@@ -17,7 +17,7 @@ import (
 // hasty compacts its journals all the time and keeps next to nothing of them.
 var hasty = actors.Tuning{CompactCommits: 100, History: 1}
 
-// While the owner replaces, splits and purges what is being read, the present holders are told as they
+// While the owner replaces, splits and purges what is being read, the present holders come as they
 // were behind one commit, and the changes from that commit on.
 func TestPresentWhileTheJournalIsCompacted(t *testing.T) {
 	s := stand.Start(t, stand.Config{Shards: 1, Tuning: hasty})
@@ -35,7 +35,7 @@ func TestPresentWhileTheJournalIsCompacted(t *testing.T) {
 		var b table
 		b.begin()
 		present, changes := 0, 0
-		err := told(t.Context(), c, ">", func(e holdfast.Event) error {
+		err := follow(t.Context(), c, ">", func(e holdfast.Event) error {
 			switch e.Kind {
 			case holdfast.EventPresent:
 				present++
@@ -95,7 +95,7 @@ func firstCommit(t *testing.T, s *stand.Stand) (number uint64) {
 	return number
 }
 
-// A loop that stands still for longer than the journal remembers is told so, and nothing before that was
+// A loop that stands still for longer than the journal remembers gets an error, and nothing before that was
 // left out. From the oldest position on it gets all that is left.
 func TestStalledWatchIsToldOfTheGap(t *testing.T) {
 	s := stand.Start(t, stand.Config{Shards: 1, Tuning: hasty})
@@ -129,7 +129,7 @@ func TestStalledWatchIsToldOfTheGap(t *testing.T) {
 		tokens, positions = append(tokens, e.Lease.Token), append(positions, e.Position())
 	}
 	if gap == nil || !errors.Is(gap, holdfast.ErrCompacted) || gap.Begins.IsZero() || gap.Shard != 0 {
-		t.Fatalf("no gap was told, but %v", gap)
+		t.Fatalf("no gap was reported, but %v", gap)
 	}
 	for i, token := range tokens {
 		if token != holdfast.Token(i+1) {
@@ -138,7 +138,7 @@ func TestStalledWatchIsToldOfTheGap(t *testing.T) {
 	}
 	rest := tokensFrom(t, c, gap.Oldest, last)
 	if len(rest) == 0 || rest[0] <= tokens[len(tokens)-1]+1 {
-		t.Errorf("told %v before the gap and %v behind it", tokens, rest)
+		t.Errorf("got %v before the gap and %v behind it", tokens, rest)
 	}
 	if !slices.IsSorted(rest) || len(rest) != int(last-rest[0])+1 {
 		t.Errorf("behind the gap: %v", rest)

@@ -30,9 +30,9 @@ func take(t *testing.T, c *holdfast.Client, resource string) *holdfast.Lock {
 	return l
 }
 
-// toldOf returns what a watch tells up to the present end of the journals, each as its kind, tenant and resource,
+// changesOf returns what a watch yields up to the present end of the journals, each as its kind, tenant and resource,
 // sorted, and the position behind it.
-func toldOf(t *testing.T, c *holdfast.Client, pattern string, opts ...holdfast.WatchOption) (told []string,
+func changesOf(t *testing.T, c *holdfast.Client, pattern string, opts ...holdfast.WatchOption) (follow []string,
 	at holdfast.Position) {
 	t.Helper()
 	for e, err := range c.Watch(t.Context(), pattern, append(opts, holdfast.UntilNow())...) {
@@ -40,21 +40,21 @@ func toldOf(t *testing.T, c *holdfast.Client, pattern string, opts ...holdfast.W
 			t.Fatal(err)
 		}
 		if at = e.Position(); e.Kind != holdfast.EventBookmark {
-			told = append(told, fmt.Sprintf("%s %s/%s", e.Kind, e.Lease.Tenant, e.Lease.Resource))
+			follow = append(follow, fmt.Sprintf("%s %s/%s", e.Kind, e.Lease.Tenant, e.Lease.Resource))
 		}
 	}
-	slices.Sort(told)
-	return told, at
+	slices.Sort(follow)
+	return follow, at
 }
 
 func wantTold(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// A watch tells of the resources of no tenant, unless an option of it or of the client says otherwise; its position is
+// A watch shows the resources of no tenant, unless an option of it or of the client says otherwise; its position is
 // one of all tenants.
 func TestWatchOfTenants(t *testing.T) {
 	t.Parallel()
@@ -65,29 +65,29 @@ func TestWatchOfTenants(t *testing.T) {
 	take(t, b, "other")
 	since := holdfast.Since(time.Time{})
 
-	got, at := toldOf(t, own, "r.*", since)
+	got, at := changesOf(t, own, "r.*", since)
 	wantTold(t, got, "ACQUIRED /r.1")
-	got, _ = toldOf(t, own, "r.1", since, holdfast.OfTenant("B"))
+	got, _ = changesOf(t, own, "r.1", since, holdfast.OfTenant("B"))
 	wantTold(t, got, "ACQUIRED B/r.1")
-	got, _ = toldOf(t, own, ">", since, holdfast.OfTenant("*"))
+	got, _ = changesOf(t, own, ">", since, holdfast.OfTenant("*"))
 	wantTold(t, got, "ACQUIRED /r.1", "ACQUIRED A/r.1", "ACQUIRED B/other", "ACQUIRED B/r.1")
-	got, _ = toldOf(t, a, ">", since)
+	got, _ = changesOf(t, a, ">", since)
 	wantTold(t, got, "ACQUIRED A/r.1")
-	got, _ = toldOf(t, a, ">", since, holdfast.OfTenant(""))
+	got, _ = changesOf(t, a, ">", since, holdfast.OfTenant(""))
 	wantTold(t, got, "ACQUIRED /r.1")
-	got, all := toldOf(t, own, ">", holdfast.Present(), holdfast.OfTenant("*"))
+	got, all := changesOf(t, own, ">", holdfast.Present(), holdfast.OfTenant("*"))
 	wantTold(t, got, "PRESENT /r.1", "PRESENT A/r.1", "PRESENT B/other", "PRESENT B/r.1")
-	got, _ = toldOf(t, b, ">", holdfast.Present())
+	got, _ = changesOf(t, b, ">", holdfast.Present())
 	wantTold(t, got, "PRESENT B/other", "PRESENT B/r.1")
 
 	if err := first.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got, _ = toldOf(t, own, ">", holdfast.From(at), holdfast.OfTenant("A"))
+	got, _ = changesOf(t, own, ">", holdfast.From(at), holdfast.OfTenant("A"))
 	if !slices.Contains(got, "RELEASED A/r.1") || slices.Contains(got, "ACQUIRED B/r.1") {
 		t.Errorf("from a position of another selection: %q", got)
 	}
-	got, _ = toldOf(t, own, ">", holdfast.From(all), holdfast.OfTenant("*"))
+	got, _ = changesOf(t, own, ">", holdfast.From(all), holdfast.OfTenant("*"))
 	wantTold(t, got, "RELEASED A/r.1")
 
 	for e, err := range own.Watch(t.Context(), ">", holdfast.OfTenant("a.b")) {

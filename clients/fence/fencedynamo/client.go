@@ -43,7 +43,7 @@ func unknown(err error) error {
 
 type throttledOnly struct{ aws.Retryer }
 
-// IsErrorRetryable tells whether the store has said that it did not take the write.
+// IsErrorRetryable reports whether the store has said that it did not take the write.
 func (r throttledOnly) IsErrorRetryable(err error) bool {
 	throttled := retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err)
 	return throttled.Bool() && r.Retryer.IsErrorRetryable(err)

@@ -30,7 +30,7 @@ const passes = "(attribute_not_exists(" + nameMark + ") OR (" +
 type mark struct {
 	attribute string
 	rule      fence.Rule
-	// observer is told of each claim that was checked; nil: none is.
+	// observer receives each claim that was checked; nil: there is no observer.
 	observer fence.Observer
 }
 
@@ -92,7 +92,7 @@ func (m mark) taken() error {
 		fence.ErrInvalid, m.attribute)
 }
 
-// balanced tells whether s keeps within the parentheses that will be put around it. An expression has no
+// balanced reports whether s keeps within the parentheses that will be put around it. An expression has no
 // literals in which one could hide.
 func balanced(s string) bool {
 	depth := 0

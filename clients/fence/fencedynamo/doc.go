@@ -40,7 +40,7 @@
 // recognises for ten minutes by their request token.
 //
 // A stored mark that is not a token is [fence.ErrMalformed] and stays. The exception is a fraction between 1
-// and the token, which DynamoDB's conditions cannot tell from a token: it is replaced.
+// and the token, which DynamoDB's conditions cannot distinguish from a token: it is replaced.
 //
 // # Not protected
 //

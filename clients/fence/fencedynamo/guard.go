@@ -37,7 +37,7 @@ func WithAttribute(name string) Option {
 	return func(m *mark) { m.attribute = name }
 }
 
-// WithObserver has the observer told of each claim that the guard has checked.
+// WithObserver sets the observer, which receives each claim that the guard has checked.
 func WithObserver(o fence.Observer) Option {
 	return func(m *mark) { m.observer = o }
 }

@@ -17,8 +17,8 @@ import (
 const (
 	// keyResource is the key of a table of marks.
 	keyResource = "resource"
-	// mostActions is how many a transaction may have beside the guard's own: DynamoDB takes 100.
-	mostActions = 99
+	// maxActions is how many a transaction may have beside the guard's own: DynamoDB takes 100.
+	maxActions = 99
 )
 
 // Marks keeps marks in a table of their own, one item for each resource, and guards transactions with
@@ -109,9 +109,9 @@ func (m *Marks) action(c fence.Claim) (types.TransactWriteItem, error) {
 
 // admit checks that the caller's actions leave the marks alone, and room for one more.
 func (m *Marks) admit(actions []types.TransactWriteItem) error {
-	if len(actions) > mostActions {
+	if len(actions) > maxActions {
 		return fmt.Errorf("%w: a guarded transaction has at most %d actions, not %d; split it", fence.ErrInvalid,
-			mostActions, len(actions))
+			maxActions, len(actions))
 	}
 	for i, a := range actions {
 		if name := tableOf(a); name == m.table || strings.HasSuffix(name, "/"+m.table) {

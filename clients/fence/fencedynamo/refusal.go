@@ -29,7 +29,7 @@ type place struct {
 	item  map[string]types.AttributeValue
 }
 
-// explain tells why a write has failed.
+// explain says why a write has failed.
 func (g *Guard) explain(ctx context.Context, c fence.Claim, cause error, p place) error {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](cause); ok {
 		return g.judge(ctx, c, cause, failed.Item, p)
@@ -40,7 +40,7 @@ func (g *Guard) explain(ctx context.Context, c fence.Claim, cause error, p place
 	return fmt.Errorf("resource %q, table %q: %w", c.Resource, aws.ToString(p.table), unknown(cause))
 }
 
-// judge tells whether a condition has failed because of the mark. The item is the one that failed it, nil
+// judge reports whether a condition has failed because of the mark. The item is the one that failed it, nil
 // if the store did not say.
 func (g *Guard) judge(ctx context.Context, c fence.Claim, cause error, item map[string]types.AttributeValue,
 	p place) error {

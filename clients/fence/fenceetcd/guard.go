@@ -25,7 +25,7 @@ type Guard struct {
 	kv     clientv3.KV
 	rule   fence.Rule
 	prefix string
-	// observer is told of each claim that was checked; nil: none is.
+	// observer receives each claim that was checked; nil: there is no observer.
 	observer fence.Observer
 }
 
@@ -45,7 +45,7 @@ func WithPrefix(prefix string) Option {
 	return func(g *Guard) { g.prefix = prefix }
 }
 
-// WithObserver has the observer told of each claim that the guard has checked.
+// WithObserver sets the observer, which receives each claim that the guard has checked.
 func WithObserver(o fence.Observer) Option {
 	return func(g *Guard) { g.observer = o }
 }
@@ -75,7 +75,7 @@ func New(kv clientv3.KV, opts ...Option) (*Guard, error) {
 // The error is a [fence.StaleError] if the rule refuses the claim, [fence.ErrInvalid] if the claim or an
 // operation breaks a rule, and [ErrCompare] if a comparison does not hold; nothing was written then. It is
 // [fence.ErrMalformed] if the mark is not one, and nothing was written, unless the error says that the mark
-// was replaced: etcd cannot tell 16 digits between two tokens from a token. After [fence.ErrUnknown] the
+// was replaced: etcd cannot distinguish 16 digits between two tokens from a token. After [fence.ErrUnknown] the
 // transaction may have been made.
 func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op,
 	cmps ...clientv3.Cmp) (_ *clientv3.TxnResponse, err error) {

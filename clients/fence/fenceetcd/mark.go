@@ -40,7 +40,7 @@ func (g *Guard) refused(c fence.Claim, kvs []*mvccpb.KeyValue) error {
 	return fence.Refused(c, highest)
 }
 
-// replaced is the error of a write that replaced a malformed mark. Etcd cannot tell text that sorts between two
+// replaced is the error of a write that replaced a malformed mark. Etcd cannot distinguish text that sorts between two
 // tokens, such as 16 digits, from a token.
 func (g *Guard) replaced(c fence.Claim, before *mvccpb.KeyValue) error {
 	if before == nil {
@@ -81,7 +81,7 @@ func (g *Guard) checkOp(op clientv3.Op) error {
 	return nil
 }
 
-// touchesMarks tells whether the range of an operation, a single key if it has no end, meets the marks.
+// touchesMarks reports whether the range of an operation, a single key if it has no end, meets the marks.
 func (g *Guard) touchesMarks(key, end string) bool {
 	switch end {
 	case "":

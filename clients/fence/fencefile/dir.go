@@ -34,7 +34,7 @@ type Dir struct {
 	turn chan struct{} // full while a goroutine of this process is at the lock
 	lock *flock.Flock
 	rule fence.Rule
-	// observer is told of each claim that was checked; nil: none is.
+	// observer receives each claim that was checked; nil: there is no observer.
 	observer fence.Observer
 }
 
@@ -48,7 +48,7 @@ func WithRule(r fence.Rule) Option {
 	return func(d *Dir) { d.rule = r }
 }
 
-// WithObserver has the observer told of each claim that the guard has checked.
+// WithObserver sets the observer, which receives each claim that the guard has checked.
 func WithObserver(o fence.Observer) Option {
 	return func(d *Dir) { d.observer = o }
 }
@@ -123,7 +123,7 @@ func (d *Dir) Do(ctx context.Context, c fence.Claim, change func(*os.Root) error
 	return d.do(ctx, c, func() error { return nil }, change)
 }
 
-// errNoVerdict stands for a claim of which there is nothing to tell.
+// errNoVerdict stands for a claim that has no verdict.
 var errNoVerdict = errors.New("no verdict")
 
 // do is [Dir.Do] with a check of the caller's input, which comes before the mark is raised. The verdict is this
@@ -175,7 +175,7 @@ func (d *Dir) acquire(ctx context.Context) error {
 	return err
 }
 
-// checkLock tells whether the locked file is still the one in the directory that was opened.
+// checkLock reports whether the locked file is still the one in the directory that was opened.
 func (d *Dir) checkLock() error {
 	locked, err := d.lock.Stat()
 	if err != nil {

@@ -88,7 +88,7 @@ func (d *Dir) checkName(name string) error {
 	return nil
 }
 
-// leadsOut tells whether the error is that of a path which leaves the root. Package os has no name for it.
+// leadsOut reports whether the error is that of a path which leaves the root. Package os has no name for it.
 func (d *Dir) leadsOut(err error) bool {
 	_, outside := d.root.Stat("..")
 	return err != nil && errors.Is(err, errors.Unwrap(outside))

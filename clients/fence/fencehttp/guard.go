@@ -17,7 +17,7 @@ type guard struct {
 // Option changes how handlers are guarded.
 type Option func(*guard)
 
-// WithResource has the resource of a request told by the request itself, such as by its path, rather
+// WithResource takes the resource of a request from the request itself, such as by its path, rather
 // than by its header. A header that names another resource is refused. So is a request for which f
 // returns an error, whose text its client is shown.
 func WithResource(f func(*http.Request) (string, error)) Option {
@@ -42,8 +42,8 @@ func OnRefused(f func(*http.Request, error)) Option {
 	return func(g *guard) { g.refused = f }
 }
 
-// WithObserver has the observer told of each claim that the guard has checked. Marks may have an observer of their own,
-// which is told too.
+// WithObserver sets the observer, which receives each claim that the guard has checked. Marks may have an observer of
+// their own, which receives them too.
 func WithObserver(o fence.Observer) Option {
 	return func(g *guard) { g.gate.Observer = o }
 }
@@ -75,7 +75,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// isSafe tells the methods that, by RFC 9110, ask for nothing to be changed.
+// isSafe reports the methods that, by RFC 9110, ask for nothing to be changed.
 func isSafe(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:

@@ -55,7 +55,7 @@ func ResponseError(r *http.Response) error {
 	return p.Err()
 }
 
-// isRepeatable tells whether net/http sends the request again by itself when a connection breaks.
+// isRepeatable reports whether net/http sends the request again by itself when a connection breaks.
 func isRepeatable(r *http.Request) bool {
 	_, key := r.Header["Idempotency-Key"]
 	_, other := r.Header["X-Idempotency-Key"]

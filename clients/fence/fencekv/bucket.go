@@ -17,7 +17,7 @@ type Bucket struct {
 	name   string
 	prefix string // of what is published, if the bucket is in another domain or account
 	rule   fence.Rule
-	// observer is told of each claim that was checked; nil: none is.
+	// observer receives each claim that was checked; nil: there is no observer.
 	observer fence.Observer
 }
 
@@ -31,7 +31,7 @@ func WithRule(r fence.Rule) Option {
 	return func(b *Bucket) { b.rule = r }
 }
 
-// WithObserver has the observer told of each claim that the guard has checked.
+// WithObserver sets the observer, which receives each claim that the guard has checked.
 func WithObserver(o fence.Observer) Option {
 	return func(b *Bucket) { b.observer = o }
 }

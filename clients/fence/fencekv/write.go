@@ -159,14 +159,14 @@ func (b *Bucket) publish(ctx context.Context, s state) (revision uint64, err err
 	return 0, fmt.Errorf("bucket %q: writing key %q: %w: %w", b.name, s.key, fence.ErrUnknown, err)
 }
 
-// isRefusal tells whether JetStream has said that it did not take a write. nats.go sends one again
+// isRefusal reports whether JetStream has said that it did not take a write. nats.go sends one again
 // only if no server has taken it, so the first answer is the answer to the only copy.
 func isRefusal(err error) bool {
 	_, ok := errors.AsType[*jetstream.APIError](err)
 	return ok || errors.Is(err, jetstream.ErrNoStreamResponse)
 }
 
-// isConflict tells whether the entry had another revision. Replicated streams have a code of their own
+// isConflict reports whether the entry had another revision. Replicated streams have a code of their own
 // for a write that is still on its way to the replicas.
 func isConflict(err error) bool {
 	refusal, ok := errors.AsType[*jetstream.APIError](err)

@@ -24,7 +24,7 @@ type Guard struct {
 // Option changes how handlers are guarded.
 type Option func(*Guard)
 
-// WithResource has the resource of a message told by its subject rather than by its header. A header
+// WithResource takes the resource of a message from its subject rather than by its header. A header
 // that names another resource is refused. So is a message for which f returns an error, whose text its
 // sender is shown.
 func WithResource(f func(subject string) (string, error)) Option {
@@ -50,8 +50,8 @@ func OnRefused(f func(subject string, err error)) Option {
 	return func(g *Guard) { g.refused = f }
 }
 
-// WithObserver has the observer told of each claim that the guard has checked. Marks may have an observer of their own,
-// which is told too.
+// WithObserver sets the observer, which receives each claim that the guard has checked. Marks may have an observer of
+// their own, which receives them too.
 func WithObserver(o fence.Observer) Option {
 	return func(g *Guard) { g.gate.Observer = o }
 }

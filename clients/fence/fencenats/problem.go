@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// ErrUnanswered says that the sender of a message was not told that it was refused: it asked for no
+// ErrUnanswered says that the sender of a message got no answer about its refusal: it asked for no
 // answer, for one to a subject below $, or the answer could not be sent.
-var ErrUnanswered = errors.New("the sender was not told")
+var ErrUnanswered = errors.New("the sender got no answer")
 
 const headerContentType = "Content-Type"
 
@@ -70,7 +70,7 @@ func ResponseError(m *nats.Msg) error {
 	return p.Err()
 }
 
-// isProblem tells whether a content type is that of a problem document. Services in other languages
+// isProblem reports whether a content type is that of a problem document. Services in other languages
 // write header names in their own way, and add parameters.
 func isProblem(h nats.Header) bool {
 	for name, values := range h {

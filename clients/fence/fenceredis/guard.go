@@ -26,7 +26,7 @@ type Guard struct {
 	do     Do
 	rule   fence.Rule
 	prefix string
-	// observer is told of each claim that was checked; nil: none is.
+	// observer receives each claim that was checked; nil: there is no observer.
 	observer fence.Observer
 }
 
@@ -46,7 +46,7 @@ func WithPrefix(prefix string) Option {
 	return func(g *Guard) { g.prefix = prefix }
 }
 
-// WithObserver has the observer told of each claim that the guard has checked.
+// WithObserver sets the observer, which receives each claim that the guard has checked.
 func WithObserver(o fence.Observer) Option {
 	return func(g *Guard) { g.observer = o }
 }
@@ -173,7 +173,7 @@ func (g *Guard) Run(ctx context.Context, c fence.Claim, s *Script, keys []string
 		return nil, err
 	}
 	keys = append(slices.Clip(keys), g.MarkKey(c.Resource), g.newWrite(c.Resource))
-	ctx, cancel := context.WithTimeout(ctx, mostTrying)
+	ctx, cancel := context.WithTimeout(ctx, maxTrying)
 	defer cancel()
 	begun := time.Now()
 	reply, err := s.send(ctx, g.do, s.arguments(keys, args, c.Token, g.rule))
@@ -188,8 +188,8 @@ func (g *Guard) Run(ctx context.Context, c fence.Claim, s *Script, keys []string
 	return g.result(c, reply)
 }
 
-// mostTrying ends a driver's tries while the server still knows the first one.
-const mostTrying = remembered / 2
+// maxTrying ends a driver's tries while the server still knows the first one.
+const maxTrying = remembered / 2
 
 // elapsed asks both clocks: the monotonic one stands still while a machine sleeps.
 func elapsed(since time.Time) time.Duration {

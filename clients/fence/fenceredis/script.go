@@ -100,7 +100,7 @@ func (s *Script) send(ctx context.Context, do Do, args []any) (any, error) {
 	return do(ctx, args...)
 }
 
-// hasCode tells whether err is, or wraps, the server's error reply of this code.
+// hasCode reports whether err is, or wraps, the server's error reply of this code.
 func hasCode(err error, code string) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if strings.HasPrefix(err.Error(), code+" ") {

@@ -30,7 +30,7 @@ type Bucket struct {
 	prefix string
 	rule   fence.Rule
 	plain  bool
-	// observer is told of each claim that was checked; nil: none is.
+	// observer receives each claim that was checked; nil: there is no observer.
 	observer fence.Observer
 }
 
@@ -51,12 +51,12 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithPlainBodies leaves bodies as they are, without a stamp. It is safe only where every write has an
-// ETag of its own, even one of the same bytes; [Bucket.Verify] tells.
+// ETag of its own, even one of the same bytes; [Bucket.Verify] finds out.
 func WithPlainBodies() Option {
 	return func(b *Bucket) { b.plain = true }
 }
 
-// WithObserver has the observer told of each claim that the guard has checked.
+// WithObserver sets the observer, which receives each claim that the guard has checked.
 func WithObserver(o fence.Observer) Option {
 	return func(b *Bucket) { b.observer = o }
 }

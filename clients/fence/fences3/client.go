@@ -41,7 +41,7 @@ func code(err error) string {
 	return ""
 }
 
-// isConflict tells whether a put was refused because of its condition: the object has changed, is
+// isConflict reports whether a put was refused because of its condition: the object has changed, is
 // gone, or is being written.
 func isConflict(err error) bool {
 	switch code(err) {
@@ -66,7 +66,7 @@ func unknown(err error) error {
 
 type throttledOnly struct{ aws.Retryer }
 
-// IsErrorRetryable tells whether the store has said that it did not take the write.
+// IsErrorRetryable reports whether the store has said that it did not take the write.
 func (r throttledOnly) IsErrorRetryable(err error) bool {
 	throttled := retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err)
 	return throttled.Bool() && r.Retryer.IsErrorRetryable(err)

@@ -28,7 +28,7 @@
 // # Requirements of the store
 //
 // It refuses a put whose condition does not hold, and answers a read with an ETag that is not newer than
-// the metadata beside it. Amazon S3 does; some stores ignore conditions silently. [Bucket.Verify] tells, by
+// the metadata beside it. Amazon S3 does; some stores ignore conditions silently. [Bucket.Verify] finds out, by
 // [fence.ErrUnfit]; call it when a program starts.
 //
 // On AWS the guard needs s3:GetObject, s3:PutObject and s3:ListBucket, without which a missing object

@@ -17,7 +17,7 @@ type Column struct {
 	table, key, token string
 }
 
-// Column returns the column named token of a table whose rows are told apart by the column named key. The
+// Column returns the column named token of a table whose rows are distinguished by the column named key. The
 // names stand in the statements as they are; the error says which is wrong. Rule and dialect are the
 // guard's, whose own table is not used.
 func (g *Guard) Column(table, key, token string) (*Column, error) {

@@ -28,7 +28,7 @@ func (s *scenario) update(rule fence.Rule, c fence.Claim, value string) error {
 	return tx.Commit()
 }
 
-// columnOutcome tells apart the reasons for an update of no rows, also where nothing had to change.
+// columnOutcome distinguishes the reasons for an update of no rows, also where nothing had to change.
 func columnOutcome(s *scenario) {
 	s.insert("outcome", 0)
 	for _, value := range []string{"paid", "paid", "shipped"} {

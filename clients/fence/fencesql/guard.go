@@ -23,7 +23,7 @@ type Guard struct {
 	dialect Dialect
 	rule    fence.Rule
 	table   string
-	// observer is told of each claim that was checked; nil: none is.
+	// observer receives each claim that was checked; nil: there is no observer.
 	observer fence.Observer
 }
 
@@ -37,8 +37,8 @@ func WithRule(r fence.Rule) Option { return func(g *Guard) { g.rule = r } }
 // without quotes: letters, digits and _, and a schema before a dot if need be.
 func WithTable(name string) Option { return func(g *Guard) { g.table = name } }
 
-// WithObserver has the observer told of each claim that the guard has checked, its columns included. A claim may pass
-// in a transaction that is rolled back later.
+// WithObserver sets the observer, which receives each claim that the guard has checked, also in columns. A claim may
+// pass in a transaction that is rolled back later.
 func WithObserver(o fence.Observer) Option { return func(g *Guard) { g.observer = o } }
 
 // New returns a guard for databases of the dialect. The error is [fence.ErrInvalid] if an argument breaks a

@@ -46,7 +46,7 @@ type Subject struct {
 	// defaults of its driver, that reaches each server at the address that via returns for the server's
 	// own. Nil if no network is between the guard and the store.
 	Through func(tb testing.TB, rule fence.Rule, via func(addr string) string) Register
-	// History returns the values that a resource has had, oldest first, if the store can tell.
+	// History returns the values that a resource has had, oldest first, if the store keeps them.
 	History func(tb testing.TB, resource string) []string
 }
 

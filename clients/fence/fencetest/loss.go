@@ -77,18 +77,18 @@ func (l loss) try(tb testing.TB, s Subject) error {
 	return o.wrong()
 }
 
-// outcome is what a writer was told whose connection broke, and what the store shows.
+// outcome is what a writer got whose connection broke, and what the store shows.
 type outcome struct {
 	loss
 	lost    bool  // the connection broke
 	made    bool  // the store had the write at that moment
 	other   error // of the write in between
-	err     error // what the writer was told
+	err     error // what the writer got
 	last    string
 	history []string // nil if the store keeps none
 }
 
-// accepted tells whether the store has the write.
+// accepted reports whether the store has the write.
 func (o *outcome) accepted(direct *register) bool {
 	value, err := direct.Read(direct.Context(), direct.resource)
 	o.made = err == nil && value == lostValue
@@ -100,25 +100,25 @@ func (o *outcome) wrong() error {
 	times := o.times()
 	switch {
 	case !o.lost:
-		return fmt.Errorf("the connection never broke; the writer was told: %s", o.told())
+		return fmt.Errorf("the connection never broke; the writer got: %s", o.got())
 	case o.other != nil:
 		return fmt.Errorf("the write in between: %w", o.other)
 	case errors.Is(o.err, fence.ErrStale) && times > 0:
 		return fmt.Errorf("it was written, and then refused as if nothing had been written: %w", o.err)
 	case times > 1:
-		return fmt.Errorf("it was written %d times; the writer was told: %s", times, o.told())
+		return fmt.Errorf("it was written %d times; the writer got: %s", times, o.got())
 	case o.err == nil && times == 0:
-		return errors.New("it was not written, and the writer was told that it was")
+		return errors.New("it was not written, and the writer got no error")
 	case o.err != nil && times > 0 && !errors.Is(o.err, fence.ErrUnknown):
 		return fmt.Errorf("it was written, and the error is not ErrUnknown: %w", o.err)
 	case o.made && o.last != betweenValue:
-		return fmt.Errorf("the store has %q at last, not what was written in between; the writer was told: %s", o.last,
-			o.told())
+		return fmt.Errorf("the store has %q at last, not what was written in between; the writer got: %s", o.last,
+			o.got())
 	}
 	return nil
 }
 
-func (o *outcome) told() string { return fmt.Sprint(o.err) }
+func (o *outcome) got() string { return fmt.Sprint(o.err) }
 
 // times returns how often the write was made, as far as the store shows it.
 func (o *outcome) times() int {

@@ -31,8 +31,8 @@ func TestLossesAreJudged(t *testing.T) {
 			"AnswerThenSameHolder": "not ErrUnknown",
 		}},
 		"Believes": {driver{named: true, believes: true}, map[string]string{
-			"RequestThenHigher":     "not written, and the writer was told that it was",
-			"RequestThenHigherOnce": "not written, and the writer was told that it was",
+			"RequestThenHigher":     "not written, and the writer got no error",
+			"RequestThenHigherOnce": "not written, and the writer got no error",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// observer checks that the guard tells its observer of each claim that it has let pass or refused, once, and of no
+// observer checks that the observer of a guard receives each claim that the guard has let pass or refused, once, and no
 // other.
 func observer(t *testing.T, s Subject) {
 	t.Helper()
@@ -30,7 +30,7 @@ func observer(t *testing.T, s Subject) {
 	mu.Lock()
 	defer mu.Unlock()
 	if len(seen) == 0 || seen[0].Guard == "" {
-		t.Fatalf("the observer was told %v", seen)
+		t.Fatalf("the observer received %v", seen)
 	}
 	var want []fence.Verdict
 	for _, step := range []struct {
@@ -40,6 +40,6 @@ func observer(t *testing.T, s Subject) {
 		want = append(want, fence.Verdict{Guard: seen[0].Guard, Claim: r.claim(step.token), Result: step.result})
 	}
 	if !slices.Equal(seen, want) {
-		t.Errorf("the observer was told\n%v, want\n%v", seen, want)
+		t.Errorf("the observer received\n%v, want\n%v", seen, want)
 	}
 }

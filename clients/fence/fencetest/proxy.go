@@ -15,7 +15,7 @@ const (
 )
 
 // proxy stands between a driver and the server of a store. It looks at bytes in the moment before they
-// are passed on, one piece at a time, and breaks the connection instead if it is told so.
+// are passed on, one piece at a time, and breaks the connection instead if losing says so.
 type proxy struct {
 	testing.TB
 	running sync.WaitGroup
@@ -27,7 +27,7 @@ type proxy struct {
 	open      map[net.Conn]bool
 	listeners []net.Listener
 
-	// loses tells whether the piece that is about to be passed on is lost with its connection; nil: none is.
+	// loses reports whether the piece that is about to be passed on is lost with its connection; nil: none is.
 	loses func(direction) bool
 }
 

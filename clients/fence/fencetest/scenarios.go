@@ -77,7 +77,7 @@ func twoResources(t *testing.T, s Subject) {
 	other.reads("other")
 }
 
-// oddNames are told apart whatever the store makes of letters, spaces, wildcards, quotes and slashes.
+// oddNames are distinguished whatever the store makes of letters, spaces, wildcards, quotes and slashes.
 // A guard may refuse a name as invalid, but never take one name for another.
 func oddNames(t *testing.T, s Subject) {
 	guarded := s.Open(t, fence.Repeatable)

@@ -50,7 +50,7 @@ func slots(t *testing.T, s Subject) {
 }
 
 // longNames are as long as a resource may be, in letters and in characters that a store may have to escape,
-// and are told apart by their last character.
+// and are distinguished by their last character.
 func longNames(t *testing.T, s Subject) {
 	guarded := s.Open(t, fence.Repeatable)
 	for _, filler := range []string{"x", "#"} {

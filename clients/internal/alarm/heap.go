@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
 )
 
-// mostSleep bounds how long the timer is set for. Timers stand still while the machine is suspended, so this is how
+// maxSleep bounds how long the timer is set for. Timers stand still while the machine is suspended, so this is how
 // late an alarm may be after a suspend.
-const mostSleep = time.Second
+const maxSleep = time.Second
 
 // Heap wakes alarms when they are due: all with one timer, which is set for the first, or to look at the clock before.
 // Moments are those of package clock. The zero Heap has no alarm. It is safe for concurrent use.
@@ -92,7 +92,7 @@ func (h *Heap) arm() {
 		return
 	}
 	now := clock.Now()
-	left := min(h.alarms[0].at.Sub(now), mostSleep)
+	left := min(h.alarms[0].at.Sub(now), maxSleep)
 	h.armed, h.next = true, now.Add(left)
 	if h.timer == nil {
 		h.timer = time.AfterFunc(left, h.fire)

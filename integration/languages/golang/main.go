@@ -145,7 +145,7 @@ func loss(ctx context.Context, client *holdfast.Client, nc *nats.Conn, losses in
 		if err != nil {
 			return nil, err
 		}
-		<-time.After(time.Second) // by then the client is told of events
+		<-time.After(time.Second) // by then the client receives events
 		if _, err := nc.Request("holdfast.break."+name, fmt.Appendf(nil, `{"token":"%d"}`, l.Token()), 5*time.Second); err != nil {
 			return nil, err
 		}

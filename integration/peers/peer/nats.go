@@ -78,7 +78,7 @@ func startServers(ctx context.Context, d *Deployment, env Environment) (urls []s
 	return urls, d.reachable(ctx, clients)
 }
 
-// echoVariable tells a process of the benchmark itself to echo requests at a NATS server.
+// echoVariable has a process of the benchmark itself echo requests at a NATS server.
 const (
 	echoVariable = "HOLDFAST_PEERS_ECHO"
 	echoSubject  = "echo"

@@ -42,7 +42,7 @@ func Start(name, program string, args []string, env ...string) (*Process, error)
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // the state of the process tells how it ended
+		_ = p.cmd.Wait() // the state of the process shows how it ended
 		close(p.ended)
 	}()
 	return p, nil

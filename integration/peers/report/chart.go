@@ -39,7 +39,7 @@ const (
 	legendX, legendY, lineGap = width - right + 16, top + 12, 20
 )
 
-// colours are told apart by people who are colour-blind too; dashes tell the lines behind them apart.
+// colours are distinguished by people who are colour-blind too; dashes distinguish the lines behind them.
 var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
 
 // SVG returns the chart as an image.

@@ -42,7 +42,7 @@ type Config struct {
 	Against string
 	// Dir is the directory in which the data is stored, in a directory of its own that is removed.
 	Dir string
-	// Log is told what is measured at the moment.
+	// Log receives what is measured at the moment.
 	Log io.Writer
 }
 

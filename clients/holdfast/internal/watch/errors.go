@@ -30,23 +30,33 @@ func invalid(field, rule, got string) error {
 // errAgain says that the same question may be answered if it is asked again.
 var errAgain = errors.New("journal interrupted")
 
-// CompactedError says that commits which are to come next have been purged.
+// ErrCompacted is documented as holdfast.ErrCompacted.
+var ErrCompacted = errors.New("journal compacted")
+
+// CompactedError is documented as holdfast.CompactedError.
 type CompactedError struct {
-	// Shard is the first of which commits are missing.
+	// Shard is the first of which something is missing.
 	Shard uint32
-	// Oldest is before the oldest commit of each shard of which commits are missing, and in the others
-	// where the loop was.
+	// Oldest is the oldest position there is in every shard of which something is missing, and in the
+	// others where the watch was.
 	Oldest Position
-	// Begins is when the oldest commit of Shard was written.
+	// Begins is when the oldest change that is left in that shard may have been made, by the clock of
+	// the node that made it.
 	Begins time.Time
 
 	cursor Cursor
 }
 
-// Error returns one line.
+// Error returns one line for a person.
 func (e *CompactedError) Error() string {
-	return fmt.Sprintf("shard %d begins behind commit %d", e.Shard, e.cursor.number)
+	return fmt.Sprintf(
+		"holdfast: watch: %v: shard %d begins at %s now; "+
+			"watch from the present holders, or go on from the oldest position, %v",
+		ErrCompacted, e.Shard, e.Begins.Format(time.RFC3339), e.Oldest)
 }
+
+// Unwrap returns [ErrCompacted].
+func (e *CompactedError) Unwrap() error { return ErrCompacted }
 
 func compacted(shard uint32, oldest *stored) *CompactedError {
 	return &CompactedError{

@@ -111,7 +111,7 @@ func TestHoldersMissNoPage(t *testing.T) {
 	}
 }
 
-// The leases of a shared resource are told apart by their tokens, also those that a page has without their resource,
+// The leases of a shared resource are distinguished by their tokens, also those that a page has without their resource,
 // and those beside a last grant that has ended.
 func TestHoldersOfOneResource(t *testing.T) {
 	page := &journal.Page{Entries: []*journal.Entry{

@@ -19,12 +19,16 @@ type Options struct {
 	From    Position
 	Since   *time.Time
 	Present bool
-	// Wants reports whether changes of a kind are yielded.
-	Wants func(messages.Event_Kind) bool
+	// Kinds are those of the changes that are yielded; nil: all.
+	Kinds []messages.Event_Kind
 	// UntilNow: the loop ends where the journals ended when it began.
 	UntilNow bool
 	// Bookmarks is how often a bookmark is yielded if only changes came that are not; 0: never.
 	Bookmarks time.Duration
+}
+
+func (o *Options) wants(k messages.Event_Kind) bool {
+	return o.Kinds == nil || slices.Contains(o.Kinds, k)
 }
 
 // Step is one thing that a loop yields: a change, a lease that is held, or, if both are nil, a bookmark.
@@ -245,7 +249,7 @@ func (l *Loop) take(a arrival) error {
 	at := l.at.cursors[a.index]
 	events := slices.DeleteFunc(journal.Events(at.shard, a.commit.position, a.commit.Commit),
 		func(m *messages.Event) bool {
-			return m.GetIndex() < at.index || !l.options.Wants(m.GetKind()) ||
+			return m.GetIndex() < at.index || !l.options.wants(m.GetKind()) ||
 				!l.options.has(m.GetLease().GetTenant(), m.GetLease().GetResource())
 		})
 	done := Cursor{shard: at.shard, number: a.commit.GetNumber()}

@@ -14,7 +14,7 @@ var namesakes = []string{
 	messages.Qualify("B", "orders.2"),
 }
 
-// The pattern and the tenant select alike what is held and what changes, and what is told has the name without the
+// The pattern and the tenant select alike what is held and what changes, and what is yielded has the name without the
 // tenant.
 func TestSelection(t *testing.T) {
 	for _, test := range []struct {
@@ -53,7 +53,7 @@ func TestSelection(t *testing.T) {
 		}
 		var changed []string
 		l := &Loop{
-			options: Options{Selection: selected, Wants: func(messages.Event_Kind) bool { return true }},
+			options: Options{Selection: selected},
 			at:      Position{cursors: []Cursor{{}}},
 			yield: func(s Step) bool {
 				changed = append(changed, s.Change.GetLease().GetTenant()+" "+s.Change.GetLease().GetResource())
