@@ -6,13 +6,14 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 // activation is a resource's place in its term. It exists while the resource has an actor or a timer. It
 // belongs to the shard; the resource actor only puts it on what it sends.
 type activation struct {
 	timer
+	// tenant is the account whose resource it is; empty for none.
+	tenant string
 	// tally is shared by all activations of the term.
 	tally *tally
 	// pid is the resource's actor, nil while it has none; inbox is how messages reach it.
@@ -79,12 +80,6 @@ func (a *activation) done() {
 	a.tally.busy--
 }
 
-// tenant returns the account whose resource it is; empty for none.
-func (a *activation) tenant() string {
-	tenant, _ := messages.Unqualify(a.resource)
-	return tenant
-}
-
 // isIdle reports whether the actor can be stopped without loss: all that it decided is confirmed, and the ledger
 // knows its whole state.
 func (a *activation) isIdle() bool { return a.busy == 0 && a.waiting == 0 && a.ephemeral == 0 }
@@ -94,14 +89,14 @@ func (a *activation) setWaiting(n int) {
 		return
 	}
 	a.tally.waiting += n - a.waiting
-	a.tally.addTenant(a.tenant(), n-a.waiting, 0)
+	a.tally.addTenant(a.tenant, n-a.waiting, 0)
 	a.tally.queues.change(a.waiting, n)
 	a.waiting = n
 }
 
 func (a *activation) setEphemeral(n, shared int) {
 	a.tally.ephemeral += n - a.ephemeral
-	a.tally.addTenant(a.tenant(), 0, n-a.ephemeral)
+	a.tally.addTenant(a.tenant, 0, n-a.ephemeral)
 	a.tally.ephemeralShared += shared - a.ephemeralShared
 	a.ephemeral, a.ephemeralShared = n, shared
 }

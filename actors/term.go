@@ -151,11 +151,11 @@ func (t *term) decided(d *decision) (done bool) {
 func (t *term) note(d *decision) {
 	a := d.activation
 	a.setWaiting(d.waiting)
-	if a.ephemeral > 0 || len(d.ephemeral) > 0 {
-		t.ledger.SetEphemeral(a.resource, d.ephemeral)
-		a.setEphemeral(len(d.ephemeral), d.ephemeralShared())
+	if held := d.outcome.InMemory; a.ephemeral > 0 || len(held) > 0 {
+		t.ledger.SetEphemeral(a.resource, held)
+		a.setEphemeral(len(held), d.ephemeralShared())
 	}
-	t.report(a.tenant())
+	t.report(a.tenant)
 }
 
 // report sets in the node's quota how much of it the shard uses, and how much of the share of a tenant if there is one.
@@ -303,7 +303,7 @@ func (t *term) apply(r *journal.Record, decisions []*decision, took time.Duratio
 	t.watermark.offer(r.GetCommit(), t.ledger.Head().Bytes-before.Bytes)
 	t.report("")
 	for _, d := range decisions {
-		if tenant := d.activation.tenant(); tenant != "" {
+		if tenant := d.activation.tenant; tenant != "" {
 			t.report(tenant)
 		}
 	}
@@ -326,7 +326,7 @@ func (t *term) confirmed(c *journal.Commit, decisions []*decision, now lease.Tim
 		for i := range answers {
 			answers[i].Committed = now.Instant
 		}
-		if d.isBatched() {
+		if len(answers) > 0 && answers[0].To.Batched {
 			batched = append(batched, answers...)
 		} else {
 			t.answer(answers)

@@ -561,8 +561,8 @@ func (a *audit) state(now lease.Instant, s *lease.State) {
 		"%d hold, by the changes %d", image.Holders(), len(a.held))
 	a.want(image.Permits() == uint64(a.permits()),
 		"%d permits are held, by the changes %d", image.Permits(), a.permits())
-	a.want(image.Losses() == len(a.lost) && image.HeldBack() == (len(a.lost) > 0),
-		"%d hold back, by the changes %d", image.Losses(), len(a.lost))
+	a.want(image.Counts().Lost == len(a.lost) && image.HeldBack() == (len(a.lost) > 0),
+		"%d hold back, by the changes %d", image.Counts().Lost, len(a.lost))
 	a.want(image.IsFree() == (len(a.held)+len(a.lost) == 0) && image.Leases() == len(a.held)+len(a.lost),
 		"whether it is free")
 	a.want(uint64(image.Token()) == a.token, "token %d, by the changes %d", image.Token(), a.token)

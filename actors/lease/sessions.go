@@ -162,18 +162,14 @@ func (s *Sessions) of(g *journal.Grant) *Session {
 	return s.byKey[SessionKey(g.GetSession())]
 }
 
-// follow keeps the sessions of a lease as a change leaves them, and reports whether the lease has joined or left one.
-// before is the lease as it was, nil for a new one.
-func (s *Sessions) follow(now Instant, before *journal.Grant, c *journal.Change) (moved bool) {
+// follow keeps the sessions of a lease as a change leaves them. before is the lease as it was, nil for a new one.
+func (s *Sessions) follow(now Instant, before *journal.Grant, c *journal.Change) {
 	if len(before.GetSession()) > 0 {
 		s.leave(now, before, isLoss(c))
-		moved = true
 	}
 	if isHeld(c.GetKind()) && len(c.GetGrant().GetSession()) > 0 {
 		s.join(c.GetGrant())
-		moved = true
 	}
-	return moved
 }
 
 // downgraded is the reason of the end of a lease in whose place another one is.
@@ -283,13 +279,13 @@ func (s *Sessions) Reset(now Instant, resource string, i *Image) {
 
 // Deadline returns when a present lease ends: with its session, if it has one.
 func (s *Sessions) Deadline(h Lease) Instant {
-	switch x := s.of(h.Grant); {
-	case x != nil:
-		return x.deadline
-	case len(h.Grant.GetSession()) > 0:
-		return 0
+	if len(h.Grant.GetSession()) == 0 {
+		return h.Deadline
 	}
-	return h.Deadline
+	if x := s.of(h.Grant); x != nil {
+		return x.deadline
+	}
+	return 0
 }
 
 // Lease returns the public view of a present lease at now.

@@ -13,6 +13,8 @@ type State struct {
 	doubts   doubts
 	past     past
 	sessions *Sessions
+	// hasEphemeral: an ephemeral lease was granted here.
+	hasEphemeral bool
 	// awaited is what was last reported to the sessions of the leases: whether requests wait. moved: a lease has joined
 	// or left one since.
 	awaited, moved bool

@@ -26,10 +26,12 @@ func (t *turn) answerWaiter(to messages.ReplyTo, r *messages.Reply) {
 // is the lease as it was, nil for a grant. What is granted or extended runs from at.
 func (t *turn) apply(at Instant, before *journal.Grant, c *journal.Change) {
 	t.image.Apply(c, at)
-	if t.sessions.follow(at, before, c) {
+	if len(before.GetSession())+len(c.GetGrant().GetSession()) > 0 {
+		t.sessions.follow(at, before, c)
 		t.moved = true
 	}
 	if c.GetGrant().GetDurability() == messages.Durability_EPHEMERAL {
+		t.hasEphemeral = true
 		if c.GetKind() == messages.Event_BROKEN {
 			t.out.Broken = c
 		}

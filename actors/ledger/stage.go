@@ -100,7 +100,11 @@ func (l *Ledger) Apply(position uint64, s *Staged) {
 		l.pages.each(func(p *page) { p.partial = l.isPartial(s, p) })
 	}
 	l.tail = s.tail
-	l.inherit(c)
+	l.inherited = nil
+	if c.GetOpened() {
+		l.inherited = l.handOver
+	}
+	l.handOver = c.GetHandOver()
 	for i := range s.after {
 		l.put(s.after[i].resource, &s.after[i].entry)
 	}
