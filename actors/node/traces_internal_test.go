@@ -16,11 +16,10 @@ import (
 func TestTraceWithoutTracer(t *testing.T) {
 	x := &traces{clock: actors.SystemClock()}
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	trace := routing.Trace(&nats.Msg{Header: nats.Header{messages.HeaderTraceparent: {parent}}})
+	trace := x.begin(&nats.Msg{Header: nats.Header{messages.HeaderTraceparent: {parent}}})
 	if trace == nil {
 		t.Fatal("no trace")
 	}
-	x.begin(trace)
 	e := routing.Envelope{ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: trace}}, Resource: "a", Shard: 1,
 		Hops: 1}
 	x.locate(&e, true)

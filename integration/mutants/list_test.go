@@ -804,8 +804,8 @@ var mutants = []mutant{
 			"actors/node/transport.go", `if e.ReplyTo.Origin.Identity == "" {`, `if e.Key == "" {`,
 		}, {
 			"actors/node/intake.go",
-			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
-			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, _ = i.verifier.Of(m)",
+			"identity.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
+			"identity.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, _ = i.verifier.Of(m)",
 		}},
 		found: owners,
 		says:  `through a service import`,
