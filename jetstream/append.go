@@ -54,9 +54,9 @@ func (b *Bucket) Append(ctx context.Context, after uint64, r *journal.Record) er
 	if err := a.store(ctx); err != nil {
 		return b.errorAt(a.position, key, err)
 	}
-	advance(&b.written, a.position)
+	b.written.Store(a.position)
 	if r.GetCommit() != nil {
-		advance(&b.commit, a.position)
+		b.commit.Store(a.position)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Ki
 	if id := g.GetRequestId(); id != "" {
 		m.add(now, keyOfGrant(g, id), e)
 	}
-	if isShared(g.GetLimit()) {
+	if g.GetLimit() > 1 {
 		m.add(now, keyOfGrant(g, tokenID(g.GetToken())), e)
 		if g.GetFormer() != 0 {
 			m.add(now, keyOfGrant(g, tokenID(g.GetFormer())), e)
@@ -107,7 +107,7 @@ func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Ki
 // remembers reports whether the end of a lease is remembered, or it has no name by which it could be.
 func (m *EndedRequests) remembers(g *journal.Grant) (ok bool) {
 	id := g.GetRequestId()
-	if id == "" && isShared(g.GetLimit()) {
+	if id == "" && g.GetLimit() > 1 {
 		id = tokenID(g.GetToken())
 	}
 	if id != "" {

@@ -29,7 +29,7 @@ func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited boo
 		Confirm:      r.GetConfirm(),
 		Identity:     to.Origin.Identity,
 	}
-	if isShared(r.GetLimit()) {
+	if r.GetLimit() > 1 {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), t.image.freeSlots(permitsOf(r)), t.image.phase(g.GetToken())
 	}
 	if r.GetSession() != "" {

@@ -36,8 +36,10 @@ func (l *Ledger) Stage(c *journal.Commit, decided func(change int) lease.Instant
 	if err := s.tail.Follow(c); err != nil {
 		return nil, err
 	}
-	if err := c.GetHandOver().Check(); err != nil {
-		return nil, err
+	if h := c.GetHandOver(); h != nil {
+		if err := h.Check(); err != nil {
+			return nil, err
+		}
 	}
 	if n := len(c.GetChanges()); n > 1 && s.places == nil {
 		s.places = make(map[string]int, n)

@@ -716,7 +716,7 @@ var mutants = []mutant{
 	{
 		name:  "SecretHashForgotten",
 		harm:  "a lease loses its secret when it is extended",
-		edits: []edit{{"actors/lease/with.go", "\t\tSecretHash:   g.GetSecretHash(),\n", ""}},
+		edits: []edit{{"actors/lease/with.go", "\tchange(c)\n", "\tc.SecretHash = nil\n\tchange(c)\n"}},
 		found: secrets,
 		says:  `want NOT_OWNER`,
 	},
@@ -882,7 +882,7 @@ var mutants = []mutant{
 	{
 		name:  "IdentityLostByAnExtension",
 		harm:  "a lease that was extended does not show who acquired it",
-		edits: []edit{{"actors/lease/with.go", "\t\tIdentity:     g.GetIdentity(),\n", ""}},
+		edits: []edit{{"actors/lease/with.go", "\tchange(c)\n", "\tc.Identity = \"\"\n\tchange(c)\n"}},
 		found: copies,
 		says:  `want`,
 	},

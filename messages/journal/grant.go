@@ -16,7 +16,7 @@ func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 		return nil
 	}
 	_, resource := messages.Unqualify(g.GetResource())
-	return &messages.Lease{
+	l := &messages.Lease{
 		Resource:     resource,
 		Owner:        g.GetOwner(),
 		Token:        g.GetToken(),
@@ -28,9 +28,12 @@ func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 		Metadata:     g.GetMetadata(),
 		Limit:        g.GetLimit(),
 		Slots:        g.GetSlots(),
-		Session:      messages.SessionLabel(g.GetSession()),
 		Identity:     g.GetIdentity(),
 	}
+	if session := g.GetSession(); len(session) > 0 {
+		l.Session = messages.SessionLabel(session)
+	}
+	return l
 }
 
 // Fence returns what the holder shows to the protected resource: the token of an exclusive lease, the phase of a
