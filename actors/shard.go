@@ -150,9 +150,9 @@ func (s *Shard) Undeliverable(resource string, token messages.Token) {
 	s.system.Root.Send(s.pid, requests{{Resource: resource, Event: lease.Undeliverable{Token: token}}})
 }
 
-// Unheard reports that a [Probe] had no listener.
-func (s *Shard) Unheard(session lease.SessionKey, number uint64) {
-	s.system.Root.Send(s.pid, unheard{session, number})
+// NoListener reports that a [Probe] had no listener.
+func (s *Shard) NoListener(session lease.SessionKey, number uint64) {
+	s.system.Root.Send(s.pid, noListener{session, number})
 }
 
 // Barrier lets an open shard append a commit without changes, unless an append is in flight anyway. A shard

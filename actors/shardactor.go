@@ -59,8 +59,8 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.census(m)
 	case prove:
 		s.prove(m)
-	case unheard:
-		s.unheard(m)
+	case noListener:
+		s.noListener(m)
 	case drainShard:
 		s.drain(m.successor)
 	case abort:
@@ -262,9 +262,9 @@ func (s *shardActor) barrier() {
 	}
 }
 
-func (s *shardActor) unheard(m unheard) {
+func (s *shardActor) noListener(m noListener) {
 	if s.term != nil && s.State() == Open {
-		s.term.unheard(m)
+		s.term.noListener(m)
 	}
 }
 

@@ -80,7 +80,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	for tenant := range l.Tenants() {
 		t.report(tenant)
 	}
-	t.tend()
+	t.handleNews()
 	t.timers.arm()
 	t.sweeper.later()
 	t.watermark = newWatermark(t.ctx, s, m, l)
@@ -136,7 +136,7 @@ func (t *term) decided(d *decision) (done bool) {
 	t.observation.decided(d)
 	t.changes += len(d.outcome.Changes)
 	t.activations.touch(d.activation, d.at)
-	defer t.tend()
+	defer t.handleNews()
 	if d.mustCommit() {
 		t.batcher.add(d)
 		return false
@@ -199,7 +199,7 @@ func (t *term) wake(ctx actor.Context) {
 			t.request(ctx, &Request{Resource: x.resource, Event: lease.Tick{}})
 		}
 	}
-	t.tend()
+	t.handleNews()
 }
 
 // sweep goes on with a pass of the sweeper, and begins a compaction if there is something to forget.
@@ -347,7 +347,7 @@ func (t *term) reload(a *activation) {
 	image := t.activations.load(a)
 	if t.sessions.Len() > 0 {
 		t.sessions.Reset(t.shard.cfg.Clock.Now().Instant, a.resource, &image)
-		t.tend()
+		t.handleNews()
 	}
 	if !image.IsFree() {
 		later := t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)

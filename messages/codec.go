@@ -26,7 +26,7 @@ const (
 	JSON
 )
 
-// HeaderContentType names the encoding of a request if its first byte does not tell it.
+// HeaderContentType names the encoding of a request if its first byte does not show it.
 const HeaderContentType = "Content-Type"
 
 const jsonMediaType = "application/json"

@@ -12,7 +12,7 @@ func HashSecret(secret []byte) []byte {
 }
 
 // Opens reports whether a secret is the one of the hash. An empty hash is opened by every secret, and by none. How long
-// the comparison takes tells nothing of the hash.
+// the comparison takes reveals nothing of the hash.
 func Opens(hash, secret []byte) bool {
 	return len(hash) == 0 || len(secret) > 0 && subtle.ConstantTimeCompare(hash, HashSecret(secret)) == 1
 }

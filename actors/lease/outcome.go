@@ -13,7 +13,7 @@ type Outcome struct {
 	// Changes.
 	Broken  *journal.Change
 	Answers []Answer
-	// Ephemeral says that the answers tell of an ephemeral lease that was held when the event came, or is
+	// Ephemeral says that the answers are about an ephemeral lease that was held when the event came, or is
 	// now, and that nothing is to be recorded: they need to wait for earlier changes of this resource
 	// only. What is said when that lease has ended has to be proved like anything else.
 	Ephemeral bool

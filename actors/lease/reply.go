@@ -69,9 +69,9 @@ func (t *turn) exhausted() *messages.Reply {
 	return r
 }
 
-// confirm answers a holder. A request from it shows that it knows of its lease, which is no longer in doubt.
+// confirm answers a holder. A request from it shows that it knows of its lease, which is then acknowledged.
 func (t *turn) confirm(to messages.ReplyTo, status messages.Status, h Lease) {
-	t.doubts.remove(h.token())
+	t.unacknowledged.remove(h.token())
 	r := t.replyLease(status, h)
 	if r.Order = h.Grant.GetExtendOrder(); status == messages.Status_UPDATED {
 		r.Order = h.Grant.GetSetOrder()

@@ -17,8 +17,8 @@ type Session struct {
 	used Instant
 
 	deadline Instant
-	// heard is when the latest request that named it was taken.
-	heard Instant
+	// lastRequest is when the latest request that named it was taken.
+	lastRequest Instant
 	// ttl is the highest TTL that was promised, in milliseconds. Each lease has it, or is about to: a new owner knows
 	// the recorded TTLs only, and must not let the session end before the promise.
 	ttl uint32
@@ -60,8 +60,9 @@ func (x *Session) Deadline() Instant {
 	return x.deadline
 }
 
-// Heard returns when the latest request that named the session was taken: its client was connected shortly before.
-func (x *Session) Heard() Instant { return x.heard }
+// LastRequest returns when the latest request that named the session was taken: its client was connected shortly
+// before.
+func (x *Session) LastRequest() Instant { return x.lastRequest }
 
 // IsAwaited reports whether another request waits for a lease of the session.
 func (x *Session) IsAwaited() bool { return len(x.awaited) > 0 }

@@ -28,7 +28,6 @@ func KeyOfSession(id string) SessionKey { return SessionKey(messages.SessionHash
 // No method reads a clock.
 type Sessions struct {
 	byKey map[SessionKey]*Session
-	most  int
 	// groups has the sessions of each tenant that had some.
 	groups map[string]*group
 	// epoch and changes make the numbers that [Reply.losses] shows.
@@ -51,8 +50,7 @@ type News struct {
 
 // NewSessions returns the sessions of a shard that has none yet, in an epoch of its journal.
 func NewSessions(epoch uint64) *Sessions {
-	return &Sessions{byKey: make(map[SessionKey]*Session), most: MaxSessions, groups: make(map[string]*group),
-		epoch: epoch}
+	return &Sessions{byKey: make(map[SessionKey]*Session), groups: make(map[string]*group), epoch: epoch}
 }
 
 // HasNews reports whether [Sessions.News] has any.
@@ -113,7 +111,7 @@ func (s *Sessions) Keep(now Instant, x *Session, ttlMillis uint32, lengthen bool
 	if deadline < x.deadline {
 		s.news.Sooner = append(s.news.Sooner, x)
 	}
-	x.deadline, x.heard = deadline, now
+	x.deadline, x.lastRequest = deadline, now
 	s.rest(now, x)
 	x.raise(ttlMillis)
 	if !x.IsSettled() {
@@ -130,7 +128,7 @@ func (s *Sessions) enter(now Instant, id string, ttlMillis uint32, secretHash []
 		x = s.open(key, tenant, ttlMillis, secretHash)
 		x.deadline = now.Add(ttl(x.ttl))
 	}
-	x.heard = now
+	x.lastRequest = now
 	s.rest(now, x)
 	return x
 }

@@ -47,7 +47,7 @@ func (t *turn) apply(at Instant, before *journal.Grant, c *journal.Change) {
 func (t *turn) end(l Lease, kind messages.Event_Kind, reason string) {
 	t.apply(t.now.Instant, l.Grant, &journal.Change{Kind: kind, Grant: l.Grant, Reason: reason})
 	t.past.end(t.now.Instant, l.Grant, kind, t.image.leases.isLast(l.token()))
-	t.doubts.remove(l.token())
+	t.unacknowledged.remove(l.token())
 }
 
 // extend puts g in the place of a lease, and lets it run from at.

@@ -230,7 +230,7 @@ func follows(i *lease.Image, c *journal.Change) error {
 	g, last := c.GetGrant(), i.Last()
 	wrong := func(what string, token uint64) error {
 		return fmt.Errorf("%w: %s of %s token %d where token %d stands (%s)", journal.ErrCorrupt,
-			what, messages.Spoken(c.Name()), token, i.Token(), last.How)
+			what, messages.QuoteResource(c.Name()), token, i.Token(), last.How)
 	}
 	_, stands := i.Find(messages.Token(g.GetToken()))
 	if c.GetKind() == messages.Event_CONFIRMED {

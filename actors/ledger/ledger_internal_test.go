@@ -199,7 +199,7 @@ func state(l *Ledger) string {
 				lines[resource] += fmt.Sprintf("  lost %s %v\n", l.How, inWords(l.Grant))
 			}
 			if i.IsFree() {
-				lines[resource] = fmt.Sprintf("%s: %+v\n", resource, unaged(bury(i)))
+				lines[resource] = fmt.Sprintf("%s: %+v\n", resource, unaged(newTombstone(i)))
 			}
 		}
 		for resource, stone := range p.tombstones {

@@ -153,7 +153,7 @@ func (p *page) put(resource string, e *entry) {
 		p.count(there, 1)
 		return
 	}
-	if _, buried := p.tombstones[resource]; buried {
+	if _, hasTombstone := p.tombstones[resource]; hasTombstone {
 		p.removeTombstone(resource)
 	}
 	added := *e

@@ -192,7 +192,7 @@ func (i *intake) undeliverable(m *nats.Msg) {
 	grants, probe := i.outbox.undeliverable.parse(m)
 	if probe != nil {
 		if shard := i.routers[probe.Shard].Local(); shard != nil {
-			shard.Unheard(probe.Session, probe.Number)
+			shard.NoListener(probe.Session, probe.Number)
 		}
 	}
 	for _, g := range grants {

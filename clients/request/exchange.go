@@ -44,7 +44,7 @@ type Request struct {
 	// Message returns the request as it is to be sent now. Every time it must be the same request to the
 	// service.
 	Message func() proto.Message
-	// MostPause bounds the pauses between attempts without an answer; 0: [messages.MostResend].
+	// MostPause bounds the pauses between attempts without an answer; 0: [messages.MaxResend].
 	MostPause time.Duration
 	// Waits: the service may leave the request without an answer for a time, as one in a queue.
 	Waits bool
@@ -97,7 +97,7 @@ type Exchange struct {
 // end.
 func (s *Sender) Exchange(r Request) *Exchange {
 	if r.MostPause == 0 {
-		r.MostPause = messages.MostResend
+		r.MostPause = messages.MaxResend
 	}
 	x := &Exchange{s: s, Request: r, wake: make(bell, 1)}
 	x.alarm.Waker = x.wake

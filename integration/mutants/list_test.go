@@ -145,7 +145,7 @@ var mutants = []mutant{
 	{
 		name:  "KeepWithoutEffect",
 		harm:  "a holder is told that its session goes on, and it does not",
-		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline, x.heard = deadline, now\n", "\tx.heard = now\n"}},
+		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline, x.lastRequest = deadline, now\n", "\tx.lastRequest = now\n"}},
 		found: sessions,
 		says:  `want`,
 	},
@@ -159,7 +159,7 @@ var mutants = []mutant{
 	{
 		name:  "PatienceFromTheFirstProbe",
 		harm:  "a client that has just been answered loses its locks, and takes them for held",
-		edits: []edit{{"actors/links.go", "Sub(max(k.since, x.Heard()))", "Sub(k.since)"}},
+		edits: []edit{{"actors/links.go", "Sub(max(k.since, x.LastRequest()))", "Sub(k.since)"}},
 		found: disconnected,
 		says:  `want HELD`,
 	},

@@ -456,15 +456,15 @@ func TestEndpointIsOpenOnceOwnerIsDoubtful(t *testing.T) {
 		b, c := w.start("b"), w.start("c")
 		w.settled(10 * time.Second)
 		b.kill()
-		w.pass(doubtLimit + time.Millisecond)
+		w.pass(suspectAfter + time.Millisecond)
 		for shard, at := range w.endpoints() {
 			if len(at) == 0 {
 				t.Errorf("the endpoint of shard %d is open nowhere", shard)
 			}
 		}
-		w.settled(silenceLimit - doubtLimit + 100*time.Millisecond)
+		w.settled(silenceLimit - suspectAfter + 100*time.Millisecond)
 		c.kill() // only the last one is next in line
-		w.pass(doubtLimit + time.Millisecond)
+		w.pass(suspectAfter + time.Millisecond)
 		for shard, at := range w.endpoints() {
 			if len(at) != 1 {
 				t.Errorf("the endpoint of shard %d is open at %v", shard, at)

@@ -50,7 +50,7 @@ func TestHealth(t *testing.T) {
 		}
 		w.cut(a, a, true)
 		w.pass(3 * time.Second)
-		if err := a.Hears(); err == nil || !strings.Contains(err.Error(), "has not heard its own announcements for ") {
+		if err := a.Hears(); err == nil || !strings.Contains(err.Error(), "has not received its own announcements for ") {
 			t.Errorf("a node that does not hear itself: %v", err)
 		}
 		w.cut(a, a, false)

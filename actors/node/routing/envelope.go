@@ -65,7 +65,7 @@ func FromRequest(shard uint32, r *actors.Request) (e Envelope, ok bool, err erro
 		e.Data, err = messages.Encode(e.ReplyTo.Encoding, unqualified(body))
 	}
 	if err != nil {
-		return e, true, fmt.Errorf("send on a request for %s: %w", messages.Spoken(r.Resource), err)
+		return e, true, fmt.Errorf("send on a request for %s: %w", messages.QuoteResource(r.Resource), err)
 	}
 	return e, true, nil
 }
