@@ -13,12 +13,6 @@ const probeEvery = time.Second
 // disconnected is the reason of the end of a session whose client was not connected.
 const disconnected = "disconnected"
 
-// noListener reports that a probe had no listener.
-type noListener struct {
-	session lease.SessionKey
-	number  uint64
-}
-
 // link is what is known of the connection of a session's client. It is probed while the timer is set.
 type link struct {
 	subject string

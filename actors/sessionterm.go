@@ -59,7 +59,7 @@ func (t *term) sessionDue(x *lease.Session) {
 	}
 }
 
-// handleNews does what the sessions have news of.
+// handleNews does what the sessions have to report.
 func (t *term) handleNews() {
 	if !t.sessions.HasNews() {
 		return

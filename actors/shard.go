@@ -102,6 +102,11 @@ type (
 	drainShard struct{ successor bool }
 	// abort asks for the end at once.
 	abort struct{}
+	// noListener reports that a probe had no listener.
+	noListener struct {
+		session lease.SessionKey
+		number  uint64
+	}
 )
 
 func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
@@ -227,6 +232,9 @@ func (s *Shard) setState(now State) {
 		s.cfg.Changed()
 	}
 }
+
+// beingOpened is the reason of a refusal before the first attempt to open a shard has ended.
+const beingOpened = "is being opened"
 
 // Reason returns why an [Opening] shard is not open yet, as in "cannot be opened: ...".
 func (s *Shard) Reason() string {

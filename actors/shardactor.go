@@ -82,9 +82,6 @@ func (s *shardActor) reportPanic(ctx actor.Context) {
 	}
 }
 
-// beingOpened is the reason of a refusal before the first attempt to open a shard has ended.
-const beingOpened = "is being opened"
-
 // start opens the shard, or goes on with the end that an earlier actor, which panicked, had begun.
 func (s *shardActor) start(ctx actor.Context) {
 	if s.State() >= Draining {

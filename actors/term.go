@@ -136,7 +136,9 @@ func (t *term) decided(d *decision) (done bool) {
 	t.observation.decided(d)
 	t.changes += len(d.outcome.Changes)
 	t.activations.touch(d.activation, d.at)
-	defer t.handleNews()
+	if t.sessions.HasNews() {
+		defer t.handleNews()
+	}
 	if d.mustCommit() {
 		t.batcher.add(d)
 		return false
