@@ -55,7 +55,7 @@ func TestLateCopyAfterPassivation(t *testing.T) {
 		w.want(messages.Status_NOT_HELD, 0, "r", lease.Release{
 			Request: &messages.ReleaseRequest{Owner: "a", RequestId: "gone"}})
 		w.pass(30 * time.Second)
-		if n := w.shard.Actors(); n != 0 {
+		if n := w.actors(); n != 0 {
 			w.Fatalf("%d resources have an actor: the test is vacuous", n)
 		}
 		w.wantLate("r", 1, 2, 3)

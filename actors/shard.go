@@ -73,8 +73,6 @@ type Shard struct {
 	unconfirmed, confirmed, closed atomic.Int64
 	// passing: undecided requests are passed on. It outlives a panic of the actor.
 	passing atomic.Bool
-	// actors counts the resources that have an actor.
-	actors atomic.Int64
 	// lateTokens counts the grants whose token is at or above [messages.WarnToken].
 	lateTokens atomic.Uint64
 	// publisher is that of the present term, or of the last one.

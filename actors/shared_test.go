@@ -170,7 +170,7 @@ func TestIdleSharedResource(t *testing.T) {
 		w.want(messages.Status_GRANTED, 4, "kept", inMemory(shared("e", 9, 1, time.Hour)))
 		w.want(messages.Status_GRANTED, 5, "kept", shared("a4", 9, 1, time.Hour))
 		w.pass(5 * time.Second)
-		if n := w.shard.Actors(); n != 1 {
+		if n := w.actors(); n != 1 {
 			w.Errorf("%d resources have an actor, want 1", n)
 		}
 		w.pass(5*time.Second - 1)
@@ -361,7 +361,7 @@ func TestListingShowsTheQueues(t *testing.T) {
 				w.Errorf("a queue of %s is listed", q.GetResource())
 			}
 		}
-		if n := w.shard.Actors(); n != 2 {
+		if n := w.actors(); n != 2 {
 			w.Errorf("after a listing %d resources have an actor, want 2", n)
 		}
 		w.clock.panicAfter(0) // its queue is gone

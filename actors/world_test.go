@@ -161,6 +161,15 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 }
 
+// actors returns how many resources have an actor.
+func (w *world) actors() int {
+	c, err := w.shard.Census(context.Background())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c.Actors
+}
+
 // send sends a request and returns where its answer will be.
 func (w *world) send(resource string, e lease.Event) string {
 	w.Helper()
