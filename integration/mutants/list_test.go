@@ -760,7 +760,7 @@ var mutants = []mutant{
 		name: "OwnerBeginsLikeTheIdentity",
 		harm: "the user alice acts for the user alice2",
 		edits: []edit{{
-			"actors/node/identity/owner.go", `strings.HasPrefix(*owner, id+"/")`, `strings.HasPrefix(*owner, id)`,
+			"actors/node/identity/owner.go", `strings.HasPrefix(owner, id+"/")`, `strings.HasPrefix(owner, id)`,
 		}},
 		found: owners,
 		says:  `want INVALID`,
