@@ -36,15 +36,15 @@ type ShardConfig struct {
 	// Quota counts for all shards of a node; nil: this shard counts for itself.
 	Quota *Quota
 
-	// Yields: a shard that another writer has deposed ends, as if it had been handed over, instead of
-	// being opened again. The caller decides whether to start it anew. Decisions that were not stored are
-	// refused, because their order cannot be restored. A shard that has lost its journal for any other
-	// reason is opened again: no other node is known to own it.
-	Yields bool
-	// Pass gets the requests that a shard which is handed over, or yields, leaves undecided: first the
+	// Pass gets the requests that a shard which is handed over, or deposed, leaves undecided: first the
 	// queued ones, in the order of each resource and with what is left of their waits, then those that
 	// came later. The shard's goroutine calls it just before the shard is [Ended]; it must not block. nil:
-	// they are refused.
+	// no other node can take the shard, and they are refused.
+	//
+	// A shard that another writer has deposed ends then, as if it had been handed over, instead of being
+	// opened again. The caller decides whether to start it anew. Decisions that were not stored are
+	// refused, because their order cannot be restored. A shard that has lost its journal for any other
+	// reason is opened again: no other node is known to own it.
 	Pass func(*Request)
 	// Fault returns what keeps this node from storing; refusals name such a fault. It must not block. nil: it
 	// is not known.

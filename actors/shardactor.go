@@ -19,7 +19,7 @@ import (
 //	Draining       --abort-->   Draining: what is not stored yet is given up
 //	Draining       --end-->     Ended: everything is answered, published and passed on
 //
-// A term that is lost is retired. It ends the shard only if another writer has deposed it and it yields.
+// A term that is lost is retired. It ends the shard only if another writer has deposed it and requests can be passed on.
 type shardActor struct {
 	*Shard
 	opener    opener
@@ -230,7 +230,7 @@ func (s *shardActor) lose(ctx actor.Context, err error) {
 	t.proofs.settle(fmt.Errorf("%w: shard %d has lost its journal: %w", ErrUnavailable, s.cfg.Shard, err))
 	switch {
 	case s.State() >= Draining:
-	case s.cfg.Yields && errors.Is(err, journal.ErrConflict):
+	case s.cfg.Pass != nil && errors.Is(err, journal.ErrConflict):
 		s.beginDrain(true)
 	default:
 		s.openLater(ctx, "could not write to its journal and is being opened again")

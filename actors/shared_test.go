@@ -188,7 +188,7 @@ func TestIdleSharedResource(t *testing.T) {
 
 // A successor grants the requests that it takes over by the limits and permits that they came with.
 func TestHandOverOfLimits(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", shared("holder", 5, 2, time.Minute))
 		asked := []lease.Acquire{
 			acquire("writer", time.Minute), shared("three of five", 5, 3, time.Minute),

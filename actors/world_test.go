@@ -42,7 +42,6 @@ type world struct {
 	passed *passed
 	// prober is nil unless the test is about clients that are not connected.
 	prober actors.Prober
-	yields bool
 	// traced: the shard notes in traces, and trace is that of the requests from now on; nil: they have none.
 	traced  bool
 	trace   *messages.Trace
@@ -94,7 +93,7 @@ func (w *world) start() {
 		Shard: 3, Node: cmp.Or(w.node, "n1"), Journal: w.journal, Clock: w.clock, Outbox: w.answers,
 		Publisher: w.publisher, Prober: w.prober,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
-		Yields: w.yields, Changed: w.changed, Observer: w.observer,
+		Changed: w.changed, Observer: w.observer,
 	}
 	if w.traced {
 		cfg.Witness = func() actors.Witness { return tracing.NewHolders() }

@@ -118,7 +118,7 @@ func (w *world) start(name string) *process {
 			memory.Before(func(ctx context.Context, _ *journal.Record) error { return w.check(ctx, name) })
 			return x.system.StartShard(actors.ShardConfig{
 				Shard: shard, Node: name, Journal: slow{memory, w, name}, Clock: clock, Outbox: x,
-				Log: slog.New(slog.DiscardHandler), Yields: true, Changed: changed,
+				Log: slog.New(slog.DiscardHandler), Changed: changed,
 				Pass: func(r *actors.Request) {
 					if e, ok, err := routing.FromRequest(shard, r); ok && err == nil {
 						routers[shard].Return(e)
