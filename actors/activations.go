@@ -57,7 +57,6 @@ func newActivations(
 // add adds a resource without an actor.
 func (s *activations) add(resource string) *activation {
 	a := &activation{timer: timer{resource: resource}, tally: s.tally}
-	a.tenant, _ = messages.Unqualify(resource)
 	s.byResource[resource] = a
 	return a
 }

@@ -68,6 +68,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	t.batcher = newBatcher(t.ctx, m, s.cfg.Journal, s.cfg.Tuning)
 	t.sweeper = newSweeper(m, l, s.cfg.Tuning)
 	now := s.cfg.Clock.Now()
+	l.OnHeld(func(resource string, more int) { t.uses.add(resource, more, 0) })
 	l.Restart(now, func(resource string, image *lease.Image) {
 		t.sessions.Restore(now.Instant, image)
 		if deadline := image.Soonest(); deadline < lease.Never {
@@ -76,10 +77,6 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	})
 	t.takeOver(now.Instant)
 	t.compaction = newCompaction(t.ctx, s, m, l)
-	t.report("")
-	for tenant := range l.Tenants() {
-		t.report(tenant)
-	}
 	t.handleNews()
 	t.timers.arm()
 	t.sweeper.later()
@@ -151,21 +148,14 @@ func (t *term) decided(d *decision) (done bool) {
 
 // note counts the requests that wait and the ephemeral leases.
 func (t *term) note(d *decision) {
-	a := d.activation
+	a, held := d.activation, d.outcome.InMemory
+	if a.waiting != d.waiting || a.ephemeral != len(held) {
+		t.uses.add(a.resource, len(held)-a.ephemeral, d.waiting-a.waiting)
+	}
 	a.setWaiting(d.waiting)
-	if held := d.outcome.InMemory; a.ephemeral > 0 || len(held) > 0 {
+	if a.ephemeral > 0 || len(held) > 0 {
 		t.ledger.SetEphemeral(a.resource, held)
 		a.setEphemeral(len(held), d.ephemeralShared())
-	}
-	t.report(a.tenant)
-}
-
-// report sets in the node's quota how much of it the shard uses, and how much of the share of a tenant if there is one.
-func (t *term) report(tenant string) {
-	t.uses.set(t.ledger.Held()+t.activations.ephemeral, t.activations.waiting)
-	if tenant != "" {
-		of := t.activations.tenants[tenant]
-		t.uses.setTenant(tenant, t.ledger.HeldBy(tenant)+of.ephemeral, of.waiting)
 	}
 }
 
@@ -303,12 +293,6 @@ func (t *term) apply(r *journal.Record, decisions []*decision, took time.Duratio
 	t.ledger.Apply(before.Position+1, t.staged)
 	t.staged = nil
 	t.watermark.offer(r.GetCommit(), t.ledger.Head().Bytes-before.Bytes)
-	t.report("")
-	for _, d := range decisions {
-		if tenant := d.activation.tenant; tenant != "" {
-			t.report(tenant)
-		}
-	}
 	t.sweeper.later()
 	t.observation.committed(r.GetCommit(), decisions, took)
 }
