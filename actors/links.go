@@ -16,9 +16,9 @@ const disconnected = "disconnected"
 // link is what is known of the connection of a session's client. It is probed while the timer is set.
 type link struct {
 	subject string
-	// patience is how long the subject may have no listener.
-	patience time.Duration
-	timer    timer
+	// disconnectAfter is how long the subject may have no listener.
+	disconnectAfter time.Duration
+	timer           timer
 	// number is that of the last probe, 0 if there was none; noListener: it had no listener.
 	number     uint64
 	noListener bool
@@ -51,7 +51,7 @@ func (l *links) set(x *lease.Session, r *messages.KeepRequest) {
 		k = &link{subject: r.GetAlive(), timer: timer{session: x, probes: true}}
 		l.bySession[x] = k
 	}
-	k.patience = time.Duration(r.GetDisconnectMs()) * time.Millisecond
+	k.disconnectAfter = time.Duration(r.GetDisconnectMs()) * time.Millisecond
 	l.begin(x)
 }
 
@@ -94,5 +94,5 @@ func (l *links) noListener(x *lease.Session, number uint64) bool {
 		return false
 	}
 	k.noListener = true
-	return l.shard.cfg.Clock.Now().Sub(max(k.since, x.LastRequest())) >= k.patience
+	return l.shard.cfg.Clock.Now().Sub(max(k.since, x.LastRequest())) >= k.disconnectAfter
 }

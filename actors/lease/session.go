@@ -68,7 +68,7 @@ func (x *Session) LastRequest() Instant { return x.lastRequest }
 func (x *Session) IsAwaited() bool { return len(x.awaited) > 0 }
 
 // Opens reports whether a request with this secret may end the session.
-func (x *Session) Opens(secret []byte) bool { return messages.Opens(x.secretHash, secret) }
+func (x *Session) Opens(secret []byte) bool { return newCaller("", secret).opens(x.secretHash) }
 
 // Resources returns the resources of its leases; one with several leases may be in it more than once.
 func (x *Session) Resources() []string {
