@@ -28,7 +28,7 @@ func (w *world) endGrants(resource string, n int) {
 	}
 }
 
-// wantLate checks that late copies of the grants are told how these have ended, and take nothing.
+// wantLate checks that late copies of the grants are answered how these have ended, and take nothing.
 func (w *world) wantLate(resource string, tokens ...uint64) {
 	w.Helper()
 	for _, token := range tokens {
@@ -118,7 +118,7 @@ func TestLateCopyAfterAHandOver(t *testing.T) {
 	})
 }
 
-// What was never stored is not remembered: who was told UNAVAILABLE may ask again by the same id.
+// What was never stored is not remembered: who was answered UNAVAILABLE may ask again by the same id.
 func TestLostAppendIsNotRemembered(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.endGrants("r", 1)

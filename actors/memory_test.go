@@ -22,7 +22,7 @@ func BenchmarkShardMemory(b *testing.B) {
 		for b.Loop() {
 			m := newMeasured(b)
 			for i := range count {
-				m.tell(b, fmt.Sprintf("orders.%d", i), request(i, 0))
+				m.send(b, fmt.Sprintf("orders.%d", i), request(i, 0))
 			}
 			m.until(b, func() bool { return m.quota.Held() == count && m.hasNoActors(b) })
 			m.report(b, count, "B/held")
@@ -32,7 +32,7 @@ func BenchmarkShardMemory(b *testing.B) {
 		for b.Loop() {
 			m := newMeasured(b)
 			for i := range count {
-				m.tell(b, fmt.Sprintf("orders.%d", i%100), request(i, time.Hour))
+				m.send(b, fmt.Sprintf("orders.%d", i%100), request(i, time.Hour))
 			}
 			m.until(b, func() bool { return m.quota.Waiting() == count-100 })
 			m.report(b, count-100, "B/waiting")
@@ -72,7 +72,7 @@ func newMeasured(b *testing.B) *measured {
 	return m
 }
 
-func (m *measured) tell(b *testing.B, resource string, e lease.Event) {
+func (m *measured) send(b *testing.B, resource string, e lease.Event) {
 	b.Helper()
 	if err := m.shard.Send(&actors.Request{Resource: resource, Event: e}); err != nil {
 		b.Fatal(err)

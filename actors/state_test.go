@@ -98,7 +98,7 @@ func TestBarrier(t *testing.T) {
 	})
 }
 
-// A caller that is told of each change of state sees every state.
+// A caller that receives each change of state sees every state.
 func TestStateChanges(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
 		var mu sync.Mutex
@@ -138,7 +138,7 @@ func TestStateChanges(t *testing.T) {
 	})
 }
 
-// A shard tells since when it awaits a confirmation, and when the last append began that was confirmed.
+// A shard reports since when it awaits a confirmation, and when the last append began that was confirmed.
 func TestUnconfirmed(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		wantNone := func() {

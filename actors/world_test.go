@@ -46,7 +46,7 @@ type world struct {
 	traced  bool
 	trace   *messages.Trace
 	changed func()
-	// observer is nil unless the test is about what it is told.
+	// observer is nil unless the test is about what it receives.
 	observer actors.Observer
 	// node is the name of the node; empty: n1.
 	node  string

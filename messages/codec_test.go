@@ -43,7 +43,7 @@ func TestEncodingOf(t *testing.T) {
 	}
 }
 
-// Only then can the first byte tell the encodings apart.
+// Only then does the first byte distinguish the encodings.
 func TestNoMessageBeginsLikeJSON(t *testing.T) {
 	known := (&messages.Reply{}).ProtoReflect().Descriptor().ParentFile().Messages()
 	number, _ := protowire.DecodeTag('{')

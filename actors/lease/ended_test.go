@@ -144,7 +144,7 @@ func TestRemembersSince(t *testing.T) {
 			t.Fatalf("round %d: the last one is not sure to be remembered", round)
 		}
 		if m.remembersSince(0) {
-			t.Fatal("0 stands for what it was never told")
+			t.Fatal("0 stands for what it never received")
 		}
 	}
 	if forgotten == 0 {

@@ -71,9 +71,6 @@ func otherSession(h Lease, r *messages.AcquireRequest) error {
 
 // noteRequest notes that the client of a request that names a session is connected, whatever the answer is.
 func (t *turn) noteRequest(r *messages.AcquireRequest) {
-	if r.GetSession() == "" {
-		return
-	}
 	x := t.sessions.Find(t.now.Instant, KeyOfSession(r.GetSession()))
 	if x != nil && bytes.Equal(x.secretHash, r.GetSecretHash()) {
 		x.lastRequest = t.now.Instant

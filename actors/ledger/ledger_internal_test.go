@@ -334,7 +334,7 @@ func (s *scribe) checkCounts() {
 	}
 }
 
-// checkEnds checks that the last owner of a resource that is remembered hears how its lease ended, and
+// checkEnds checks that the last owner of a resource that is remembered learns how its lease ended, and
 // that no other one does.
 func (s *scribe) checkEnds() {
 	s.Helper()

@@ -32,21 +32,21 @@ func TestTraceWithoutTracer(t *testing.T) {
 	}
 }
 
-// told counts what a tracer is told.
-type told struct{ answered, forwarded int }
+// reported counts what a tracer receives.
+type reported struct{ answered, forwarded int }
 
-func (x *told) Answered(*messages.Trace, messages.Operation, *messages.Reply, time.Duration) {
+func (x *reported) Answered(*messages.Trace, messages.Operation, *messages.Reply, time.Duration) {
 	x.answered++
 }
 
-func (x *told) Forwarded(t *messages.Trace, _ messages.Operation, _ time.Duration) messages.TraceContext {
+func (x *reported) Forwarded(t *messages.Trace, _ messages.Operation, _ time.Duration) messages.TraceContext {
 	x.forwarded++
 	return t.Context
 }
 
 // A request that there is no room to forward was not forwarded.
 func TestNoRoomToForward(t *testing.T) {
-	tracer := new(told)
+	tracer := new(reported)
 	x := &traces{clock: actors.SystemClock(), tracer: tracer}
 	refused := newQueue(1, func([]lease.Answer) {})
 	full := &peers{traces: x, forwarding: newQueue(0, func([]forwarding) {})}
@@ -59,6 +59,6 @@ func TestNoRoomToForward(t *testing.T) {
 		}
 	}
 	if tracer.forwarded > 0 {
-		t.Error("the tracer is told that it was forwarded")
+		t.Error("the tracer receives that it was forwarded")
 	}
 }
