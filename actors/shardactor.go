@@ -19,7 +19,8 @@ import (
 //	Draining       --abort-->   Draining: what is not stored yet is given up
 //	Draining       --end-->     Ended: everything is answered, published and passed on
 //
-// A term that is lost is retired. It ends the shard only if another writer has deposed it and requests can be passed on.
+// A term that is lost is retired. It ends the shard only if another writer has deposed it and requests can be passed
+// on.
 type shardActor struct {
 	*Shard
 	opener    opener

@@ -20,8 +20,8 @@ func (t *turn) replyLease(status messages.Status, h Lease) *messages.Reply {
 	return r
 }
 
-// maxShownBytes bounds the holders in an answer by what they take when they are stored. In JSON, where a byte may become
-// six, an answer is below 512 KB all the same.
+// maxShownBytes bounds the holders in an answer by what they take when they are stored. In JSON, where a byte may
+// become six, an answer is below 512 KB all the same.
 const maxShownBytes = 64 << 10
 
 // replyTaken is an answer that shows why the resource cannot be had: who holds it, or the first of the lost leases, and

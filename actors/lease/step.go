@@ -34,7 +34,8 @@ func (s *State) Step(now Time, e Event) Outcome {
 		awaitSessions(t)
 	}
 	if s.hasEphemeral {
-		t.out.Ephemeral = len(t.out.Changes) == 0 && (held || t.image.Held()) && (!held || inMemory) && t.image.ephemeral()
+		t.out.Ephemeral = len(t.out.Changes) == 0 && (held || t.image.Held()) && (!held || inMemory) &&
+			t.image.ephemeral()
 		t.out.InMemory = s.Ephemeral()
 	}
 	return t.out

@@ -780,8 +780,8 @@ func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
 	})
 }
 
-// An owner that gets no confirmations, though it is received, gives its shards up if another node commits. The others need
-// not be busy, and the shards do not come back in short order while it still cannot commit.
+// An owner that gets no confirmations, though it is received, gives its shards up if another node commits. The others
+// need not be busy, and the shards do not come back in short order while it still cannot commit.
 func TestStalledOwnerIsReplaced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.start("a")

@@ -50,7 +50,8 @@ func TestHealth(t *testing.T) {
 		}
 		w.cut(a, a, true)
 		w.pass(3 * time.Second)
-		if err := a.Hears(); err == nil || !strings.Contains(err.Error(), "has not received its own announcements for ") {
+		const want = "has not received its own announcements for "
+		if err := a.Hears(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a node that does not receive its own announcements: %v", err)
 		}
 		w.cut(a, a, false)

@@ -105,7 +105,7 @@ func (m *members) expire(now lease.Instant) []*member {
 	return lost
 }
 
-// next returns when the next member becomes isSuspected or lost if nothing is received until then; in an hour if there is
+// next returns when the next member becomes suspected or lost if nothing is received until then; in an hour if there is
 // none.
 func (m *members) next(now lease.Instant) lease.Instant {
 	next := now.Add(time.Hour)
