@@ -23,7 +23,8 @@ func (t *term) handOver() (done bool) {
 }
 
 // toHandOver returns what the term hands over: the times of all leases if they fit into a commit, and the requests that
-// fit into half of that. Leases that are left out run in full at the next owner, and such requests may be granted again.
+// fit into half of that. Leases that are left out run in full at the next owner, and such requests may be granted
+// again.
 func (t *term) toHandOver(now lease.Instant) *journal.HandOver {
 	for _, a := range t.activations.byResource {
 		if a.ephemeral > 0 {

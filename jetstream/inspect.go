@@ -33,8 +33,8 @@ type Inspection struct {
 	Servers []string
 	// Incomplete: in a cluster the servers that store the bucket are not as many as have to, or are being changed.
 	Incomplete bool
-	// Away are the servers with a replica that have left, that have sent the leader nothing for 5 seconds, or not yet since
-	// it was elected. Behind are those whose replica lags.
+	// Away are the servers with a replica that have left, that have sent the leader nothing for 5 seconds, or nothing
+	// since it was elected. Behind are those whose replica lags.
 	Away, Behind []string
 }
 

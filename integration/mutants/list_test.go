@@ -145,7 +145,8 @@ var mutants = []mutant{
 	{
 		name:  "KeepWithoutEffect",
 		harm:  "a holder is told that its session goes on, and it does not",
-		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline, x.lastRequest = deadline, now\n", "\tx.lastRequest = now\n"}},
+		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline, x.lastRequest = deadline, now\n",
+			"\tx.lastRequest = now\n"}},
 		found: sessions,
 		says:  `want`,
 	},
