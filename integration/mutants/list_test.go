@@ -143,8 +143,8 @@ var mutants = []mutant{
 		says:  `NOT_HELD`,
 	},
 	{
-		name:  "KeepWithoutEffect",
-		harm:  "a holder is told that its session goes on, and it does not",
+		name: "KeepWithoutEffect",
+		harm: "a holder is told that its session goes on, and it does not",
 		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline, x.lastRequest = deadline, now\n",
 			"\tx.lastRequest = now\n"}},
 		found: sessions,
