@@ -11,10 +11,10 @@ import (
 // runs out by itself.
 type unacknowledged []messages.Token
 
-func (d *unacknowledged) add(token messages.Token) { *d = append(*d, token) }
+func (u *unacknowledged) add(token messages.Token) { *u = append(*u, token) }
 
-func (d *unacknowledged) remove(token messages.Token) {
-	*d = slices.DeleteFunc(*d, func(given messages.Token) bool { return given == token })
+func (u *unacknowledged) remove(token messages.Token) {
+	*u = slices.DeleteFunc(*u, func(given messages.Token) bool { return given == token })
 }
 
-func (d unacknowledged) has(token messages.Token) bool { return slices.Contains(d, token) }
+func (u unacknowledged) has(token messages.Token) bool { return slices.Contains(u, token) }
