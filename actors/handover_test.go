@@ -148,7 +148,8 @@ func TestRequestsThatMeetTheEnd(t *testing.T) {
 					for range 1000 {
 						to := messages.ReplyTo{Subject: fmt.Sprintf("inbox.%d.%d", i, taken[i])}
 						e := lease.Get{Request: &messages.GetRequest{}, From: to}
-						if w.shard.Send(&actors.Request{Resource: fmt.Sprint(i), Event: e}) != nil {
+						_, err := w.shard.SendAll([]actors.Request{{Resource: fmt.Sprint(i), Event: e}})
+						if err != nil {
 							return
 						}
 						taken[i]++

@@ -74,7 +74,7 @@ func newMeasured(b *testing.B) *measured {
 
 func (m *measured) send(b *testing.B, resource string, e lease.Event) {
 	b.Helper()
-	if err := m.shard.Send(&actors.Request{Resource: resource, Event: e}); err != nil {
+	if _, err := m.shard.SendAll([]actors.Request{{Resource: resource, Event: e}}); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -90,7 +90,8 @@ func (w *world) takeOver(p *passed) {
 			a.MaxWaiting = 100
 			r = &actors.Request{Resource: r.Resource, Event: a}
 		}
-		must(w.T, w.shard.Send(r))
+		_, err := w.shard.SendAll([]actors.Request{*r})
+		must(w.T, err)
 	}
 	synctest.Wait()
 }
@@ -108,7 +109,8 @@ func (w *world) wantEnded() {
 	if s := w.shard.State(); s != actors.Ended {
 		w.Errorf("the shard is %v", s)
 	}
-	if err := w.shard.Send(&actors.Request{Resource: "r", Event: get()}); !errors.Is(err, actors.ErrEnded) || !errors.Is(err, actors.ErrUnavailable) {
+	_, err := w.shard.SendAll([]actors.Request{{Resource: "r", Event: get()}})
+	if !errors.Is(err, actors.ErrEnded) || !errors.Is(err, actors.ErrUnavailable) {
 		w.Errorf("it took a request: %v", err)
 	}
 	if _, err := w.shard.List(w.Context(), actors.Listing{Limit: 1}); !errors.Is(err, actors.ErrUnavailable) {

@@ -124,12 +124,6 @@ func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
 	return s
 }
 
-// Send is [Shard.SendAll] for one request.
-func (s *Shard) Send(r *Request) error {
-	_, err := s.SendAll([]Request{*r})
-	return err
-}
-
 // SendAll hands the shard requests, which it takes in their order and together, and returns how many it took. It does
 // not block. [ErrOverloaded]: it took no more, and with the others nothing happened. [ErrEnded]: the same, and it will
 // take no later request either. A request that was taken is answered through the outbox or passed on, now or much

@@ -337,7 +337,7 @@ func TestTooManyOnTheirWay(t *testing.T) {
 		for range 10 {
 			inboxes = append(inboxes, w.send("r", get()))
 		}
-		err := w.shard.Send(&actors.Request{Resource: "r", Event: get()})
+		_, err := w.shard.SendAll([]actors.Request{{Resource: "r", Event: get()}})
 		if !errors.Is(err, actors.ErrOverloaded) {
 			w.Fatalf("the eleventh: %v", err)
 		}

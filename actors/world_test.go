@@ -173,7 +173,7 @@ func (w *world) actors() int {
 func (w *world) send(resource string, e lease.Event) string {
 	w.Helper()
 	e, inbox := w.addressed(e, false)
-	if err := w.shard.Send(w.request(resource, e)); err != nil {
+	if _, err := w.shard.SendAll([]actors.Request{*w.request(resource, e)}); err != nil {
 		w.Fatal(err)
 	}
 	return inbox

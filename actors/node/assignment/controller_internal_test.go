@@ -289,8 +289,8 @@ func (x *process) Answer(uint32, []lease.Answer) {}
 // Deliver implements routing.Transport.
 func (x *process) Deliver(s *actors.Shard, es []routing.Envelope) (left []routing.Envelope) {
 	for i, e := range es {
-		err := s.Send(&actors.Request{Resource: e.Resource,
-			Event: lease.Get{Request: &messages.GetRequest{}, From: e.ReplyTo}})
+		_, err := s.SendAll([]actors.Request{{Resource: e.Resource,
+			Event: lease.Get{Request: &messages.GetRequest{}, From: e.ReplyTo}}})
 		switch {
 		case errors.Is(err, actors.ErrEnded):
 			return es[i:]
