@@ -6,7 +6,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 // activation is a resource's place in its term. It exists while the resource has an actor or a timer. It
@@ -42,29 +41,6 @@ type tally struct {
 	busy, waiting, ephemeral, ephemeralShared int
 	// queues counts the queues by their length.
 	queues lengths
-	// tenants are the parts of waiting and ephemeral that are of the resources of tenants; none that is zero is kept.
-	tenants map[string]tenantTally
-}
-
-// tenantTally counts for the resources of one tenant.
-type tenantTally struct{ waiting, ephemeral int }
-
-// addTenant adds to what is counted of a tenant; an empty name is none.
-func (t *tally) addTenant(tenant string, waiting, ephemeral int) {
-	if tenant == "" || waiting == 0 && ephemeral == 0 {
-		return
-	}
-	of := t.tenants[tenant]
-	of.waiting += waiting
-	of.ephemeral += ephemeral
-	switch {
-	case of == tenantTally{}:
-		delete(t.tenants, tenant)
-	case t.tenants == nil:
-		t.tenants = map[string]tenantTally{tenant: of}
-	default:
-		t.tenants[tenant] = of
-	}
 }
 
 // sent notes an event for the actor.
@@ -79,12 +55,6 @@ func (a *activation) done() {
 	a.tally.busy--
 }
 
-// tenant returns the account whose resource it is; empty for none.
-func (a *activation) tenant() string {
-	tenant, _ := messages.Unqualify(a.resource)
-	return tenant
-}
-
 // isIdle reports whether the actor can be stopped without loss: all that it decided is confirmed, and the ledger
 // knows its whole state.
 func (a *activation) isIdle() bool { return a.busy == 0 && a.waiting == 0 && a.ephemeral == 0 }
@@ -94,14 +64,12 @@ func (a *activation) setWaiting(n int) {
 		return
 	}
 	a.tally.waiting += n - a.waiting
-	a.tally.addTenant(a.tenant(), n-a.waiting, 0)
 	a.tally.queues.change(a.waiting, n)
 	a.waiting = n
 }
 
 func (a *activation) setEphemeral(n, shared int) {
 	a.tally.ephemeral += n - a.ephemeral
-	a.tally.addTenant(a.tenant(), 0, n-a.ephemeral)
 	a.tally.ephemeralShared += shared - a.ephemeralShared
 	a.ephemeral, a.ephemeralShared = n, shared
 }

@@ -3,7 +3,6 @@ package actors
 import (
 	"container/list"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -32,10 +31,8 @@ type activations struct {
 	idleAfter time.Duration
 
 	byResource map[string]*activation
-	// idle has the *activation with an actor, the longest unused first; actors counts them for other
-	// goroutines, spawned counts all that there ever were.
+	// idle has the *activation with an actor, the longest unused first; spawned counts all that there ever were.
 	idle    *list.List
-	actors  *atomic.Int64
 	spawned uint64
 	// spawning is the activation for which an actor is being spawned.
 	spawning *activation
@@ -48,7 +45,7 @@ func newActivations(
 	all := &activations{
 		tally: counts, mailbox: m, ledger: l, decided: decided, ended: lease.NewEndedRequests(), sessions: sessions,
 		idleAfter:  s.cfg.Tuning.IdleAfter,
-		byResource: make(map[string]*activation), idle: list.New(), actors: &s.actors,
+		byResource: make(map[string]*activation), idle: list.New(),
 	}
 	all.props = actor.PropsFromProducer(
 		func() actor.Actor { return &resourceActor{clock: s.cfg.Clock, log: s.cfg.Log} },
@@ -93,7 +90,6 @@ func (s *activations) spawn(ctx actor.Context, a *activation) {
 	}
 	a.pid = pid
 	a.idle = s.idle.PushBack(a)
-	s.actors.Store(int64(s.idle.Len()))
 	s.load(a)
 }
 
@@ -183,7 +179,6 @@ func (s *activations) stopActor(ctx actor.Context, a *activation, now lease.Inst
 	s.ledger.Suspend(a.resource, last.image, now)
 	ctx.Stop(a.pid)
 	s.idle.Remove(a.idle)
-	s.actors.Store(int64(s.idle.Len()))
 	a.pid, a.inbox, a.idle = nil, inbox{}, nil
 	if a.index == 0 {
 		delete(s.byResource, a.resource)

@@ -37,8 +37,8 @@ func (b *bundle) gets(w *world, n int) {
 	}
 }
 
-// tell sends the bundle, of which the shard has to take this number.
-func (b *bundle) tell(w *world, want int, wantErr error) {
+// send sends the bundle, of which the shard has to take this number.
+func (b *bundle) send(w *world, want int, wantErr error) {
 	w.Helper()
 	if taken, err := w.shard.SendAll(b.requests); taken != want || !errors.Is(err, wantErr) {
 		w.Fatalf("of %d requests %d were taken (%v), want %d (%v)", len(b.inboxes), taken, err, want, wantErr)
@@ -56,7 +56,7 @@ func TestBundleIsOneAppendAndOneCallOfTheOutbox(t *testing.T) {
 		for i := range n {
 			b.add(w, fmt.Sprint("r", i), acquire("a", time.Minute))
 		}
-		b.tell(w, n, nil)
+		b.send(w, n, nil)
 		synctest.Wait()
 		letGo(nil)
 		for _, inbox := range b.inboxes {
@@ -92,7 +92,7 @@ func TestBundleKeepsTheOrderOfAResource(t *testing.T) {
 				b.add(w, fmt.Sprint("r", i), s.event)
 			}
 		}
-		b.tell(w, len(b.inboxes), nil)
+		b.send(w, len(b.inboxes), nil)
 		for i, inbox := range b.inboxes {
 			s := steps[i/20]
 			w.check(w.answer(inbox), s.want, s.token)
@@ -107,7 +107,7 @@ func TestBundleWithAWaiter(t *testing.T) {
 		b.add(w, "r", acquire("a", time.Minute))
 		b.add(w, "r", waiting(time.Minute, time.Hour))
 		b.add(w, "r", get())
-		b.tell(w, 3, nil)
+		b.send(w, 3, nil)
 		w.check(w.answer(b.inboxes[0]), messages.Status_GRANTED, 1)
 		w.check(w.answer(b.inboxes[2]), messages.Status_HELD, 1)
 		w.wantNone("while it waits", b.inboxes[1])
@@ -127,10 +127,10 @@ func TestBundleBeyondTheRoom(t *testing.T) {
 			for i := range 15 {
 				b.add(w, fmt.Sprint("r", i), acquire("a", time.Minute))
 			}
-			b.tell(w, 9, actors.ErrOverloaded)
+			b.send(w, 9, actors.ErrOverloaded)
 			var none bundle
 			none.gets(w, 2)
-			none.tell(w, 0, actors.ErrOverloaded)
+			none.send(w, 0, actors.ErrOverloaded)
 			synctest.Wait()
 			letGo(nil)
 			w.check(w.answer(first), messages.Status_FREE, 0)
@@ -158,7 +158,7 @@ func TestBundleForAShardThatHasEnded(t *testing.T) {
 		}
 		var b bundle
 		b.gets(w, 3)
-		b.tell(w, 0, actors.ErrEnded)
+		b.send(w, 0, actors.ErrEnded)
 	})
 }
 
@@ -175,7 +175,7 @@ func TestBundleInAHandOver(t *testing.T) {
 		synctest.Wait()
 		var b bundle
 		b.gets(w, 5)
-		b.tell(w, 5, nil)
+		b.send(w, 5, nil)
 		letGo(nil)
 		if err := <-ended; err != nil {
 			w.Fatal(err)
@@ -201,7 +201,7 @@ func TestPanicOfAResourceAmidABundle(t *testing.T) {
 			b.add(w, "r", release("a"))
 			letGo := w.hold()
 			w.clock.panicAfter(0)
-			b.tell(w, len(b.inboxes), nil)
+			b.send(w, len(b.inboxes), nil)
 			synctest.Wait()
 			w.clock.panicAfter(1) // the shard reads the clock first, when the commit is confirmed
 			letGo(nil)
@@ -234,7 +234,7 @@ func TestPanicOfTheShardAmidABundle(t *testing.T) {
 			}
 			var b bundle
 			b.gets(w, room-1)
-			b.tell(w, room-1, nil)
+			b.send(w, room-1, nil)
 			synctest.Wait()
 			if refused != 3 {
 				w.Fatalf("%d requests were refused before the panic, want 2 and one that panics", refused)
@@ -243,7 +243,7 @@ func TestPanicOfTheShardAmidABundle(t *testing.T) {
 			w.pass(2 * time.Second)
 			var whole bundle
 			whole.gets(w, room)
-			whole.tell(w, room, nil)
+			whole.send(w, room, nil)
 			for _, inbox := range whole.inboxes {
 				w.check(w.answer(inbox), messages.Status_FREE, 0)
 			}

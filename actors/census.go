@@ -19,6 +19,8 @@ type Census struct {
 	// Waiting is how many requests wait, LongestQueue how many of them for one resource at most.
 	Waiting, LongestQueue int
 	Sessions              int
+	// Actors is how many resources have an actor.
+	Actors int
 }
 
 // census asks a shard for a Census.
@@ -53,6 +55,7 @@ func (s *shardActor) census(m census) {
 		c.EphemeralShared = t.activations.ephemeralShared
 		c.EphemeralExclusive = t.activations.ephemeral - c.EphemeralShared
 		c.Waiting, c.LongestQueue, c.Sessions = t.activations.waiting, t.activations.queues.longest(), t.sessions.Len()
+		c.Actors = t.activations.idle.Len()
 	}
 	m.result <- c
 }

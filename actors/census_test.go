@@ -49,6 +49,7 @@ func TestCensus(t *testing.T) {
 		synctest.Wait()
 		c := actors.Census{
 			State: actors.Open, Epoch: 1, Waiting: 5, LongestQueue: 3, EphemeralExclusive: 1, EphemeralShared: 1,
+			Actors:  6,
 			Figures: ledger.Figures{Exclusive: 3, Shared: 1},
 		}
 		want(c)

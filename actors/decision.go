@@ -23,8 +23,6 @@ type decision struct {
 	// wake and waiting are the resource's after the event.
 	wake    lease.Instant
 	waiting int
-	// ephemeral are the resource's ephemeral leases.
-	ephemeral []lease.Lease
 	// reload: there was no event. The resource panicked, and gets its state back when everything
 	// that it decided before is confirmed.
 	reload bool
@@ -32,7 +30,7 @@ type decision struct {
 
 // ephemeralShared returns how many of the resource's ephemeral leases are shared.
 func (d *decision) ephemeralShared() (n int) {
-	for _, h := range d.ephemeral {
+	for _, h := range d.outcome.InMemory {
 		if h.Grant.GetLimit() > 1 {
 			n++
 		}
@@ -46,11 +44,6 @@ func (d *decision) weight() (bytes int) {
 		bytes += ledger.Weight(c)
 	}
 	return bytes
-}
-
-// isBatched reports whether the first answer goes to a batch.
-func (d *decision) isBatched() bool {
-	return len(d.outcome.Answers) > 0 && d.outcome.Answers[0].To.Batched
 }
 
 // mustCommit reports whether the journal has to confirm the decision before its answers may leave.

@@ -111,7 +111,7 @@ func TestIdleResourceIsHeldBack(t *testing.T) {
 		w.want(messages.Status_GRANTED, 1, "r", confirmed())
 		w.want(messages.Status_RELEASED, 0, "r", breakIt(1))
 		w.pass(24 * time.Hour)
-		if n := w.shard.Actors(); n != 0 {
+		if n := w.actors(); n != 0 {
 			t.Errorf("%d actors", n)
 		}
 		w.wantLeft("r", 0)

@@ -16,13 +16,9 @@
 // replaced here, and nothing else of it is used (docs/decisions/0005, 0033, 0037):
 //
 //   - The mailbox of a resource, by inbox: a resource runs on the goroutine of its shard, inside the sending, so that a
-//     request wakes one goroutine less and no message has to bring the decision back. A shard keeps the library's
-//
-// mailbox.
+//     request wakes one goroutine less and no message has to bring the decision back. A shard keeps the mailbox of the
+//     library.
 //   - The dispatcher of a shard, by dispatcher: the library starts a goroutine whenever a mailbox was empty, and each
-//
-// of
-//
-//	  them grows its stack anew. Here one goroutine runs the shard from its start to its end.
-//	- The logger, by quiet: the library logs dead letters with their payload at Info.
+//     of them grows its stack anew. Here one goroutine runs the shard from its start to its end.
+//   - The logger, by quiet: the library logs dead letters with their payload at Info.
 package actors

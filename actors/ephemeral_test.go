@@ -103,7 +103,7 @@ func TestIdleEphemeralLockKeepsItsBlock(t *testing.T) {
 func (w *world) idle() {
 	w.Helper()
 	w.pass(2 * w.tuning.IdleAfter)
-	if n := w.shard.Actors(); n != 0 {
+	if n := w.actors(); n != 0 {
 		w.Fatalf("%d resources have an actor", n)
 	}
 }
@@ -254,7 +254,7 @@ func TestManyIdleResources(t *testing.T) {
 		}
 		synctest.Wait()
 		w.want(messages.Status_HELD, 1, "volatile7", get())
-		if n := w.shard.Actors(); n != 1200 {
+		if n := w.actors(); n != 1200 {
 			w.Errorf("%d resources have an actor, want 1200", n)
 		}
 	})

@@ -174,7 +174,7 @@ func TestEventsFollowTheirCommit(t *testing.T) {
 	})
 }
 
-// What was not stored is no event; of what may have been stored, the journal tells.
+// What was not stored is no event; of what may have been stored, the journal decides.
 func TestNoEventWithoutACommit(t *testing.T) {
 	for name, outcome := range map[string]error{
 		"certainly not stored": fmt.Errorf("%w: by the test", journal.ErrNotStored),

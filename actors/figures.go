@@ -22,9 +22,6 @@ func (s *Shard) lasts() bool {
 // Confirmed returns when the last append began that the journal has confirmed; [lease.Never]: none was.
 func (s *Shard) Confirmed() lease.Instant { return lease.Instant(s.confirmed.Load()) }
 
-// Actors returns how many resources have an actor now.
-func (s *Shard) Actors() int64 { return s.actors.Load() }
-
 // LateTokens returns how many grants had a token at or above messages.WarnToken.
 func (s *Shard) LateTokens() uint64 { return s.lateTokens.Load() }
 

@@ -12,7 +12,7 @@ func (t *term) handOver() (done bool) {
 		return true
 	}
 	t.handedOver = true
-	h := t.estate(t.shard.cfg.Clock.Now().Instant)
+	h := t.toHandOver(t.shard.cfg.Clock.Now().Instant)
 	if len(h.GetLeftMs()) == 0 && len(h.GetEnded()) == 0 && !t.shard.passing.Load() {
 		return true
 	}
@@ -22,9 +22,10 @@ func (t *term) handOver() (done bool) {
 	return false
 }
 
-// estate returns what the term hands over: the times of all leases if they fit into a commit, and the requests that fit
-// into half of that. Leases that are left out run in full at the next owner, and such requests may be granted again.
-func (t *term) estate(now lease.Instant) *journal.HandOver {
+// toHandOver returns what the term hands over: the times of all leases if they fit into a commit, and the requests that
+// fit into half of that. Leases that are left out run in full at the next owner, and such requests may be granted
+// again.
+func (t *term) toHandOver(now lease.Instant) *journal.HandOver {
 	for _, a := range t.activations.byResource {
 		if a.ephemeral > 0 {
 			t.activations.endEphemeral(a)

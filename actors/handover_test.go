@@ -14,7 +14,7 @@ import (
 )
 
 func TestHandOver(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
 		w.want(messages.Status_GRANTED, 1, "volatile", ephemeral(time.Minute))
 		first := w.send("r", waiting(time.Minute, 10*time.Second))
@@ -55,7 +55,7 @@ func TestHandOver(t *testing.T) {
 
 // What is decided is stored and answered; what comes later is passed, behind the queued requests.
 func TestHandOverWithAnAppendOnItsWay(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
 		waiter := w.send("r", waiting(time.Minute, time.Minute))
 		letGo := w.hold()
@@ -140,7 +140,7 @@ func TestHandOverPublishesWhatItCan(t *testing.T) {
 // However the last requests and the end of the shard meet, what was taken is answered or passed.
 func TestRequestsThatMeetTheEnd(t *testing.T) {
 	for range 10 {
-		inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+		inPassingWorld(t, actors.Tuning{}, func(w *world) {
 			var wg sync.WaitGroup
 			taken := make([]int, 4)
 			for i := range taken {
@@ -148,7 +148,8 @@ func TestRequestsThatMeetTheEnd(t *testing.T) {
 					for range 1000 {
 						to := messages.ReplyTo{Subject: fmt.Sprintf("inbox.%d.%d", i, taken[i])}
 						e := lease.Get{Request: &messages.GetRequest{}, From: to}
-						if w.shard.Send(&actors.Request{Resource: fmt.Sprint(i), Event: e}) != nil {
+						_, err := w.shard.SendAll([]actors.Request{{Resource: fmt.Sprint(i), Event: e}})
+						if err != nil {
 							return
 						}
 						taken[i]++
@@ -175,7 +176,7 @@ func TestRequestsThatMeetTheEnd(t *testing.T) {
 
 // An ended shard can be asked to end as often as one likes.
 func TestEndingTwice(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		done := make(chan error, 2)
 		go func() { done <- w.shard.HandOver(w.Context()) }()
 		go func() { done <- w.shard.Close(w.Context()) }()

@@ -35,7 +35,7 @@ func TestHandOverOfAShardThatIsBeingOpened(t *testing.T) {
 
 // An append that never ends holds a hand-over up no longer than its context.
 func TestHandOverWithoutTime(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
 		waiter := w.send("r", waiting(time.Minute, time.Minute))
 		synctest.Wait()
@@ -69,7 +69,7 @@ func TestHandOverWithoutTime(t *testing.T) {
 func TestHandOverThatLosesItsJournal(t *testing.T) {
 	for _, fault := range []error{journal.ErrConflict, journal.ErrNotStored, journal.ErrUnknown} {
 		t.Run(fault.Error(), func(t *testing.T) {
-			inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+			inPassingWorld(t, actors.Tuning{}, func(w *world) {
 				w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
 				waiter := w.send("r", waiting(time.Minute, time.Minute))
 				letGo := w.hold()
@@ -93,7 +93,7 @@ func TestHandOverThatLosesItsJournal(t *testing.T) {
 // A resource that panics when its queue is asked for loses that, as it does at any other time, and
 // holds nothing up.
 func TestPanicOfAResourceDuringHandOver(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
 		lost := w.send("r", waiting(time.Minute, time.Minute))
 		synctest.Wait()
@@ -113,10 +113,12 @@ func TestPanicOfAResourceDuringHandOver(t *testing.T) {
 // What is held back until a resource that panicked has its state again is neither lost nor counted
 // for ever when it never gets that.
 func TestShardLostWhileAResourceHasNoState(t *testing.T) {
-	for _, yields := range []bool{true, false} {
-		t.Run(fmt.Sprint("yields ", yields), func(t *testing.T) {
+	for _, passes := range []bool{true, false} {
+		t.Run(fmt.Sprint("passes ", passes), func(t *testing.T) {
 			inClosedWorld(t, actors.Tuning{MaxPending: 5}, func(w *world) {
-				w.passed, w.yields = &passed{}, yields
+				if passes {
+					w.passed = &passed{}
+				}
 				w.open()
 				letGo := w.hold()
 				inflight := w.send("r", acquire("a", time.Minute))
@@ -134,7 +136,7 @@ func TestShardLostWhileAResourceHasNoState(t *testing.T) {
 				if !strings.Contains(w.log.String(), "panic in a resource") {
 					w.Error("nothing panicked: the test is vacuous")
 				}
-				if yields {
+				if passes {
 					w.wantEnded()
 					w.wantPassed(held...)
 					return
@@ -174,7 +176,7 @@ func TestPanicOfAResourceOfALostShard(t *testing.T) {
 
 // A shard that panics while it leaves does not come back.
 func TestPanicOfAShardDuringHandOver(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		letGo := w.hold()
 		w.send("r", acquire("a", time.Minute))
 		synctest.Wait()

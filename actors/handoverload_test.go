@@ -20,7 +20,7 @@ import (
 func TestHandOverUnderLoad(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inYieldingWorld(t, actors.Tuning{CommitDecisions: 20}, func(w *world) {
+			inPassingWorld(t, actors.Tuning{CommitDecisions: 20}, func(w *world) {
 				w.journal.Before(slowDisk)
 				l := &load{random: rand.New(rand.NewPCG(seed, 1)), came: map[string][]string{}, world: w, owner: w}
 				for range 5 {

@@ -157,7 +157,7 @@ func testBoundOfHandOver(t *testing.T, leases, want, ended int) {
 
 // The next owner knows the requests that have ended or were withdrawn, and those that share a lease.
 func TestEndedRequestsAreHandedOver(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		w.endGrants("r", 5)
 		w.want(messages.Status_NOT_HELD, 0, "r", lease.Release{
 			Request: &messages.ReleaseRequest{Owner: "a", RequestId: "gone"}})
@@ -203,7 +203,7 @@ func (o *openings) Opened(_ uint32, from actors.Takeover, _ time.Duration) {
 // A shard that has nothing to hand over says so to its successor, which knows then that its owner did not fail.
 func TestNothingToHandOver(t *testing.T) {
 	for _, fails := range []bool{false, true} {
-		inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+		inPassingWorld(t, actors.Tuning{}, func(w *world) {
 			w.want(messages.Status_FREE, 0, "r", get())
 			synctest.Wait()
 			before, want := w.journal.Appends(), actors.TakeoverHandedOver
@@ -229,7 +229,7 @@ func TestNothingToHandOver(t *testing.T) {
 // A hand-over that cannot be stored costs nothing but what it would have handed over.
 func TestHandOverThatIsNotStored(t *testing.T) {
 	for _, err := range []error{journal.ErrNotStored, journal.ErrConflict, errors.New("no answer")} {
-		inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+		inPassingWorld(t, actors.Tuning{}, func(w *world) {
 			w.want(messages.Status_GRANTED, 1, "r", acquire("ann", 10*time.Second))
 			w.pass(6 * time.Second)
 			waits := w.send("r", waiting(time.Minute, time.Minute))

@@ -28,7 +28,7 @@ func (w *world) endGrants(resource string, n int) {
 	}
 }
 
-// wantLate checks that late copies of the grants are told how these have ended, and take nothing.
+// wantLate checks that late copies of the grants are answered how these have ended, and take nothing.
 func (w *world) wantLate(resource string, tokens ...uint64) {
 	w.Helper()
 	for _, token := range tokens {
@@ -55,7 +55,7 @@ func TestLateCopyAfterPassivation(t *testing.T) {
 		w.want(messages.Status_NOT_HELD, 0, "r", lease.Release{
 			Request: &messages.ReleaseRequest{Owner: "a", RequestId: "gone"}})
 		w.pass(30 * time.Second)
-		if n := w.shard.Actors(); n != 0 {
+		if n := w.actors(); n != 0 {
 			w.Fatalf("%d resources have an actor: the test is vacuous", n)
 		}
 		w.wantLate("r", 1, 2, 3)
@@ -118,7 +118,7 @@ func TestLateCopyAfterAHandOver(t *testing.T) {
 	})
 }
 
-// What was never stored is not remembered: who was told UNAVAILABLE may ask again by the same id.
+// What was never stored is not remembered: who was answered UNAVAILABLE may ask again by the same id.
 func TestLostAppendIsNotRemembered(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.endGrants("r", 1)

@@ -13,21 +13,15 @@ const probeEvery = time.Second
 // disconnected is the reason of the end of a session whose client was not connected.
 const disconnected = "disconnected"
 
-// unheard reports that a probe had no listener.
-type unheard struct {
-	session lease.SessionKey
-	number  uint64
-}
-
 // link is what is known of the connection of a session's client. It is probed while the timer is set.
 type link struct {
 	subject string
-	// patience is how long the subject may have no listener.
-	patience time.Duration
-	timer    timer
-	// number is that of the last probe, 0 if there was none; unheard: it had no listener.
-	number  uint64
-	unheard bool
+	// disconnectAfter is how long the subject may have no listener.
+	disconnectAfter time.Duration
+	timer           timer
+	// number is that of the last probe, 0 if there was none; noListener: it had no listener.
+	number     uint64
+	noListener bool
 	// since is when the first of the last probes was sent that all had no listener.
 	since lease.Instant
 }
@@ -57,7 +51,7 @@ func (l *links) set(x *lease.Session, r *messages.KeepRequest) {
 		k = &link{subject: r.GetAlive(), timer: timer{session: x, probes: true}}
 		l.bySession[x] = k
 	}
-	k.patience = time.Duration(r.GetDisconnectMs()) * time.Millisecond
+	k.disconnectAfter = time.Duration(r.GetDisconnectMs()) * time.Millisecond
 	l.begin(x)
 }
 
@@ -84,21 +78,21 @@ func (l *links) probe(x *lease.Session) {
 		return
 	}
 	now := l.shard.cfg.Clock.Now().Instant
-	if k.number == 0 || !k.unheard {
+	if k.number == 0 || !k.noListener {
 		k.since = now
 	}
 	l.last++
-	k.number, k.unheard = l.last, false
+	k.number, k.noListener = l.last, false
 	l.timers.set(&k.timer, now.Add(probeEvery))
 	l.shard.cfg.Prober.Probe(Probe{Shard: l.shard.cfg.Shard, Session: x.Key, Number: k.number, Subject: k.subject})
 }
 
-// unheard notes that a probe had no listener, and reports whether the client counts as disconnected.
-func (l *links) unheard(x *lease.Session, number uint64) bool {
+// noListener notes that a probe had no listener, and reports whether the client counts as disconnected.
+func (l *links) noListener(x *lease.Session, number uint64) bool {
 	k := l.bySession[x]
 	if k == nil || k.number != number {
 		return false
 	}
-	k.unheard = true
-	return l.shard.cfg.Clock.Now().Sub(max(k.since, x.Heard())) >= k.patience
+	k.noListener = true
+	return l.shard.cfg.Clock.Now().Sub(max(k.since, x.LastRequest())) >= k.disconnectAfter
 }

@@ -13,7 +13,7 @@ import (
 // deaf is a client that is not connected: no probe has a listener.
 type deaf struct{ w *world }
 
-func (d deaf) Probe(p actors.Probe) { d.w.shard.Unheard(p.Session, p.Number) }
+func (d deaf) Probe(p actors.Probe) { d.w.shard.NoListener(p.Session, p.Number) }
 
 // A client that is not connected has its session ended disconnect_ms after its last request that named the session, and
 // not before.

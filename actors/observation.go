@@ -30,7 +30,7 @@ func (o *observation) decided(d *decision) {
 	}
 	from, _ := d.request.replyTo()
 	o.witness.Decided(Decision{
-		Resource: d.activation.resource, From: from, At: d.at, Outcome: d.outcome, Ephemeral: d.ephemeral,
+		Resource: d.activation.resource, From: from, At: d.at, Outcome: d.outcome,
 	})
 }
 

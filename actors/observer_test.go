@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// observed keeps what an observer is told.
+// observed keeps what an observer receives.
 type observed struct {
 	mu      sync.Mutex
 	said    []string
@@ -48,7 +48,7 @@ func (o *observed) Returned()                                              { o.s
 func (o *observed) Compacted(time.Duration)                                { o.say("compacted") }
 func (o *observed) Opened(_ uint32, from actors.Takeover, _ time.Duration) { o.say("opened, %v", from) }
 
-// An observer is told of each commit, each end of a lease with its reason and its length, and each opening.
+// An observer receives each commit, each end of a lease with its reason and its length, and each opening.
 func TestObserver(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{CompactCommits: 20}, func(w *world) {
 		o := &observed{}

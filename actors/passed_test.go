@@ -62,11 +62,11 @@ func inboxOf(r *actors.Request) string {
 	}
 }
 
-// inYieldingWorld runs test with a shard that is open, yields, and passes on.
-func inYieldingWorld(t *testing.T, tuning actors.Tuning, test func(w *world)) {
+// inPassingWorld runs test with a shard that is open and passes on what it leaves undecided.
+func inPassingWorld(t *testing.T, tuning actors.Tuning, test func(w *world)) {
 	t.Helper()
 	inClosedWorld(t, tuning, func(w *world) {
-		w.passed, w.yields = &passed{}, true
+		w.passed = &passed{}
 		w.open()
 		test(w)
 	})
@@ -90,7 +90,8 @@ func (w *world) takeOver(p *passed) {
 			a.MaxWaiting = 100
 			r = &actors.Request{Resource: r.Resource, Event: a}
 		}
-		must(w.T, w.shard.Send(r))
+		_, err := w.shard.SendAll([]actors.Request{*r})
+		must(w.T, err)
 	}
 	synctest.Wait()
 }
@@ -108,7 +109,8 @@ func (w *world) wantEnded() {
 	if s := w.shard.State(); s != actors.Ended {
 		w.Errorf("the shard is %v", s)
 	}
-	if err := w.shard.Send(&actors.Request{Resource: "r", Event: get()}); !errors.Is(err, actors.ErrEnded) || !errors.Is(err, actors.ErrUnavailable) {
+	_, err := w.shard.SendAll([]actors.Request{{Resource: "r", Event: get()}})
+	if !errors.Is(err, actors.ErrEnded) || !errors.Is(err, actors.ErrUnavailable) {
 		w.Errorf("it took a request: %v", err)
 	}
 	if _, err := w.shard.List(w.Context(), actors.Listing{Limit: 1}); !errors.Is(err, actors.ErrUnavailable) {

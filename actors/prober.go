@@ -13,7 +13,7 @@ type Probe struct {
 
 // Prober is how probes leave the node. It is called by many shards at once and must not block.
 type Prober interface {
-	// Probe publishes an empty message. If NATS reports that it has no listener, [Shard.Unheard] is called; otherwise
-	// nothing is.
+	// Probe publishes an empty message. If NATS reports that it has no listener, [Shard.NoListener] is called;
+	// otherwise nothing is.
 	Probe(p Probe)
 }

@@ -3,6 +3,8 @@ package actors
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Quota counts what the shards of a node hold together. A node compares that with its
@@ -47,49 +49,41 @@ func (q *Quota) pend(share *Share, n int64) {
 	}
 }
 
-// use is one shard's part of a share.
-type use struct {
-	share         *Share
-	held, waiting int
-}
-
-func (u *use) set(held, waiting int) {
-	if held == u.held && waiting == u.waiting {
-		return
-	}
-	u.share.held.Add(int64(held - u.held))
-	u.share.waiting.Add(int64(waiting - u.waiting))
-	u.held, u.waiting = held, waiting
-}
-
-// uses are one shard's parts of a quota: of all resources, and of those of each tenant.
+// uses are one shard's parts of a quota, by tenant; those of no tenant are under the empty name.
 type uses struct {
-	use
-	quota   *Quota
-	tenants map[string]*use
+	quota *Quota
+	of    map[string]use
 }
 
-func newUses(q *Quota) uses {
-	return uses{use: use{share: &q.Share}, quota: q, tenants: make(map[string]*use)}
+// use is a part of a share.
+type use struct{ held, waiting int }
+
+func newUses(q *Quota) uses { return uses{quota: q, of: make(map[string]use)} }
+
+// add notes that there are more leases of a resource, and that more requests wait for it; fewer if negative.
+func (u *uses) add(resource string, held, waiting int) {
+	tenant, _ := messages.Unqualify(resource)
+	u.addOf(tenant, held, waiting)
 }
 
-// setTenant notes how much the shard uses of a tenant's share.
-func (u *uses) setTenant(tenant string, held, waiting int) {
-	part := u.tenants[tenant]
-	if part == nil {
-		part = &use{share: u.quota.Tenant(tenant)}
-		u.tenants[tenant] = part
+func (u *uses) addOf(tenant string, held, waiting int) {
+	part := u.of[tenant]
+	part.held, part.waiting = part.held+held, part.waiting+waiting
+	if u.of[tenant] = part; part == (use{}) {
+		delete(u.of, tenant)
 	}
-	part.set(held, waiting)
-	if held == 0 && waiting == 0 {
-		delete(u.tenants, tenant)
+	u.quota.held.Add(int64(held))
+	u.quota.waiting.Add(int64(waiting))
+	if tenant != "" {
+		share := u.quota.Tenant(tenant)
+		share.held.Add(int64(held))
+		share.waiting.Add(int64(waiting))
 	}
 }
 
 // end takes the shard's parts back.
 func (u *uses) end() {
-	u.set(0, 0)
-	for tenant := range u.tenants {
-		u.setTenant(tenant, 0, 0)
+	for tenant, part := range u.of {
+		u.addOf(tenant, -part.held, -part.waiting)
 	}
 }

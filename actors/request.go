@@ -30,26 +30,10 @@ func endsSession(r *Request) bool {
 
 // replyTo returns where the answer goes; false for an event that is no client's request.
 func (r *Request) replyTo() (messages.ReplyTo, bool) {
-	switch e := r.Event.(type) {
-	case lease.Acquire:
-		return e.From, true
-	case lease.Release:
-		return e.From, true
-	case lease.Extend:
-		return e.From, true
-	case lease.Set:
-		return e.From, true
-	case lease.Get:
-		return e.From, true
-	case lease.Break:
-		return e.From, true
-	case lease.Confirm:
-		return e.From, true
-	case lease.Keep:
-		return e.From, true
-	case lease.EndSession:
-		return e.From, true
-	default:
+	e, ok := r.Event.(lease.ClientEvent)
+	if !ok {
 		return messages.ReplyTo{}, false
 	}
+	_, to := e.Asked()
+	return to, true
 }

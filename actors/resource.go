@@ -61,7 +61,6 @@ func (r *resourceActor) decide(d *decision) {
 	now := r.clock.Now()
 	d.at, d.outcome = now.Instant, r.state.Step(now, d.request.Event)
 	d.wake, d.waiting = r.state.Wake(), r.state.Waiting()
-	d.ephemeral = r.state.Ephemeral()
 	d.made = true
 }
 

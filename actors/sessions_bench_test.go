@@ -40,7 +40,7 @@ func BenchmarkLargeSession(b *testing.B) {
 	to := messages.ReplyTo{Subject: "bench"}
 	ask := func(resource string, e lease.Event) time.Duration {
 		since := time.Now()
-		if err := shard.Send(&actors.Request{Resource: resource, Event: e}); err != nil {
+		if _, err := shard.SendAll([]actors.Request{{Resource: resource, Event: e}}); err != nil {
 			b.Fatal(err)
 		}
 		<-r.answers
@@ -50,7 +50,7 @@ func BenchmarkLargeSession(b *testing.B) {
 		for i := range leases {
 			a := inSession()
 			a.Request.TtlMs, a.From = 3_600_000, to
-			if err := shard.Send(&actors.Request{Resource: fmt.Sprint("r", i), Event: a}); err != nil {
+			if _, err := shard.SendAll([]actors.Request{{Resource: fmt.Sprint("r", i), Event: a}}); err != nil {
 				b.Fatal(err)
 			}
 			if i >= 500 {
@@ -69,7 +69,8 @@ func BenchmarkLargeSession(b *testing.B) {
 		b.ReportMetric(float64(kept.Microseconds())/100, "us/keep")
 
 		since, n := time.Now(), 0
-		if err := shard.Send(&actors.Request{Resource: sessionID, Event: e}); err != nil { // its answer goes nowhere
+		// its answer goes nowhere
+		if _, err := shard.SendAll([]actors.Request{{Resource: sessionID, Event: e}}); err != nil {
 			b.Fatal(err)
 		}
 		var longest time.Duration
@@ -79,7 +80,7 @@ func BenchmarkLargeSession(b *testing.B) {
 		for ended := false; !ended; n++ {
 			longest = max(longest, ask(last, g))
 			k.From = to
-			if err := shard.Send(&actors.Request{Resource: sessionID, Event: k}); err != nil {
+			if _, err := shard.SendAll([]actors.Request{{Resource: sessionID, Event: k}}); err != nil {
 				b.Fatal(err)
 			}
 			ended = (<-r.answers).GetStatus() == messages.Status_NOT_HELD

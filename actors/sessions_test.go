@@ -103,7 +103,7 @@ func TestOrphansHaveTheRestOfTheirTime(t *testing.T) {
 // decided is answered.
 func TestHandOverOfSessions(t *testing.T) {
 	const kept, ended = sessionID, "session-000000002"
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", inSession())
 		leaving := inSession()
 		leaving.Request.Session = ended
@@ -141,7 +141,7 @@ func TestHandOverOfSessions(t *testing.T) {
 // The requests that wait until a session is settled, and cannot be answered any more, are passed to the successor.
 func TestHandOverAmidTheEndOfASession(t *testing.T) {
 	const leases = 1000
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		for i := range leases {
 			w.want(messages.Status_GRANTED, 1, fmt.Sprint("r", i), inSession())
 		}

@@ -24,7 +24,7 @@ func (t *term) sessionRequest(r *Request) {
 	} else {
 		t.observation.decided(&decision{activation: t.sessions.place, request: r, at: now}) // it waits
 	}
-	t.tend()
+	t.handleNews()
 }
 
 // sessionAnswered lets the answer to a request about a session leave when the journal confirms it.
@@ -43,13 +43,13 @@ func (t *term) keep(now lease.Instant, r *Request, e lease.Keep) *messages.Reply
 	return reply
 }
 
-// unheard ends a session whose client has been disconnected for long.
-func (t *term) unheard(m unheard) {
+// noListener ends a session whose client has been disconnected for long.
+func (t *term) noListener(m noListener) {
 	x := t.sessions.Find(t.shard.cfg.Clock.Now().Instant, m.session)
-	if x != nil && x.IsRunning() && t.links.unheard(x, m.number) {
+	if x != nil && x.IsRunning() && t.links.noListener(x, m.number) {
 		t.sessions.End(x, messages.Event_EXPIRED, disconnected)
 	}
-	t.tend()
+	t.handleNews()
 }
 
 // sessionDue ends a session whose deadline has come. A keep leaves the timer as it is.
@@ -59,8 +59,8 @@ func (t *term) sessionDue(x *lease.Session) {
 	}
 }
 
-// tend does what the sessions have news of.
-func (t *term) tend() {
+// handleNews does what the sessions have to report.
+func (t *term) handleNews() {
 	if !t.sessions.HasNews() {
 		return
 	}

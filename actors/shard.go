@@ -36,15 +36,15 @@ type ShardConfig struct {
 	// Quota counts for all shards of a node; nil: this shard counts for itself.
 	Quota *Quota
 
-	// Yields: a shard that another writer has deposed ends, as if it had been handed over, instead of
-	// being opened again. The caller decides whether to start it anew. Decisions that were not stored are
-	// refused, because their order cannot be restored. A shard that has lost its journal for any other
-	// reason is opened again: no other node is known to own it.
-	Yields bool
-	// Pass gets the requests that a shard which is handed over, or yields, leaves undecided: first the
+	// Pass gets the requests that a shard which is handed over, or deposed, leaves undecided: first the
 	// queued ones, in the order of each resource and with what is left of their waits, then those that
 	// came later. The shard's goroutine calls it just before the shard is [Ended]; it must not block. nil:
-	// they are refused.
+	// no other node can take the shard, and they are refused.
+	//
+	// A shard that another writer has deposed ends then, as if it had been handed over, instead of being
+	// opened again. The caller decides whether to start it anew. Decisions that were not stored are
+	// refused, because their order cannot be restored. A shard that has lost its journal for any other
+	// reason is opened again: no other node is known to own it.
 	Pass func(*Request)
 	// Fault returns what keeps this node from storing; refusals name such a fault. It must not block. nil: it
 	// is not known.
@@ -73,8 +73,6 @@ type Shard struct {
 	unconfirmed, confirmed, closed atomic.Int64
 	// passing: undecided requests are passed on. It outlives a panic of the actor.
 	passing atomic.Bool
-	// actors counts the resources that have an actor.
-	actors atomic.Int64
 	// lateTokens counts the grants whose token is at or above [messages.WarnToken].
 	lateTokens atomic.Uint64
 	// publisher is that of the present term, or of the last one.
@@ -102,6 +100,11 @@ type (
 	drainShard struct{ successor bool }
 	// abort asks for the end at once.
 	abort struct{}
+	// noListener reports that a probe had no listener.
+	noListener struct {
+		session lease.SessionKey
+		number  uint64
+	}
 )
 
 func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
@@ -119,12 +122,6 @@ func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
 	s.confirmed.Store(int64(lease.Never))
 	s.closed.Store(int64(lease.Never))
 	return s
-}
-
-// Send is [Shard.SendAll] for one request.
-func (s *Shard) Send(r *Request) error {
-	_, err := s.SendAll([]Request{*r})
-	return err
 }
 
 // SendAll hands the shard requests, which it takes in their order and together, and returns how many it took. It does
@@ -150,9 +147,9 @@ func (s *Shard) Undeliverable(resource string, token messages.Token) {
 	s.system.Root.Send(s.pid, requests{{Resource: resource, Event: lease.Undeliverable{Token: token}}})
 }
 
-// Unheard reports that a [Probe] had no listener.
-func (s *Shard) Unheard(session lease.SessionKey, number uint64) {
-	s.system.Root.Send(s.pid, unheard{session, number})
+// NoListener reports that a [Probe] had no listener.
+func (s *Shard) NoListener(session lease.SessionKey, number uint64) {
+	s.system.Root.Send(s.pid, noListener{session, number})
 }
 
 // Barrier lets an open shard append a commit without changes, unless an append is in flight anyway. A shard
@@ -227,6 +224,9 @@ func (s *Shard) setState(now State) {
 		s.cfg.Changed()
 	}
 }
+
+// beingOpened is the reason of a refusal before the first attempt to open a shard has ended.
+const beingOpened = "is being opened"
 
 // Reason returns why an [Opening] shard is not open yet, as in "cannot be opened: ...".
 func (s *Shard) Reason() string {

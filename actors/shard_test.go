@@ -337,7 +337,7 @@ func TestTooManyOnTheirWay(t *testing.T) {
 		for range 10 {
 			inboxes = append(inboxes, w.send("r", get()))
 		}
-		err := w.shard.Send(&actors.Request{Resource: "r", Event: get()})
+		_, err := w.shard.SendAll([]actors.Request{{Resource: "r", Event: get()}})
 		if !errors.Is(err, actors.ErrOverloaded) {
 			w.Fatalf("the eleventh: %v", err)
 		}
@@ -533,15 +533,15 @@ func TestResourceInUseKeepsItsActor(t *testing.T) {
 		for range 100 {
 			w.want(messages.Status_FREE, 0, "used", get())
 			w.pass(100 * time.Millisecond)
-			if w.shard.Actors() == 0 {
+			if w.actors() == 0 {
 				w.Fatal("the resource has lost its actor")
 			}
 		}
-		if n := w.shard.Actors(); n != 1 {
+		if n := w.actors(); n != 1 {
 			w.Errorf("%d actors, want that of the resource in use", n)
 		}
 		w.pass(1500 * time.Millisecond)
-		if n := w.shard.Actors(); n != 0 {
+		if n := w.actors(); n != 0 {
 			w.Errorf("%d actors, though none is in use", n)
 		}
 	})

@@ -19,7 +19,8 @@ import (
 //	Draining       --abort-->   Draining: what is not stored yet is given up
 //	Draining       --end-->     Ended: everything is answered, published and passed on
 //
-// A term that is lost is retired. It ends the shard only if another writer has deposed it and it yields.
+// A term that is lost is retired. It ends the shard only if another writer has deposed it and requests can be passed
+// on.
 type shardActor struct {
 	*Shard
 	opener    opener
@@ -59,8 +60,8 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.census(m)
 	case prove:
 		s.prove(m)
-	case unheard:
-		s.unheard(m)
+	case noListener:
+		s.noListener(m)
 	case drainShard:
 		s.drain(m.successor)
 	case abort:
@@ -81,9 +82,6 @@ func (s *shardActor) reportPanic(ctx actor.Context) {
 		panic(reason)
 	}
 }
-
-// beingOpened is the reason of a refusal before the first attempt to open a shard has ended.
-const beingOpened = "is being opened"
 
 // start opens the shard, or goes on with the end that an earlier actor, which panicked, had begun.
 func (s *shardActor) start(ctx actor.Context) {
@@ -233,7 +231,7 @@ func (s *shardActor) lose(ctx actor.Context, err error) {
 	t.proofs.settle(fmt.Errorf("%w: shard %d has lost its journal: %w", ErrUnavailable, s.cfg.Shard, err))
 	switch {
 	case s.State() >= Draining:
-	case s.cfg.Yields && errors.Is(err, journal.ErrConflict):
+	case s.cfg.Pass != nil && errors.Is(err, journal.ErrConflict):
 		s.beginDrain(true)
 	default:
 		s.openLater(ctx, "could not write to its journal and is being opened again")
@@ -262,9 +260,9 @@ func (s *shardActor) barrier() {
 	}
 }
 
-func (s *shardActor) unheard(m unheard) {
+func (s *shardActor) noListener(m noListener) {
 	if s.term != nil && s.State() == Open {
-		s.term.unheard(m)
+		s.term.noListener(m)
 	}
 }
 

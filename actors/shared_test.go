@@ -170,7 +170,7 @@ func TestIdleSharedResource(t *testing.T) {
 		w.want(messages.Status_GRANTED, 4, "kept", inMemory(shared("e", 9, 1, time.Hour)))
 		w.want(messages.Status_GRANTED, 5, "kept", shared("a4", 9, 1, time.Hour))
 		w.pass(5 * time.Second)
-		if n := w.shard.Actors(); n != 1 {
+		if n := w.actors(); n != 1 {
 			w.Errorf("%d resources have an actor, want 1", n)
 		}
 		w.pass(5*time.Second - 1)
@@ -188,7 +188,7 @@ func TestIdleSharedResource(t *testing.T) {
 
 // A successor grants the requests that it takes over by the limits and permits that they came with.
 func TestHandOverOfLimits(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", shared("holder", 5, 2, time.Minute))
 		asked := []lease.Acquire{
 			acquire("writer", time.Minute), shared("three of five", 5, 3, time.Minute),
@@ -361,7 +361,7 @@ func TestListingShowsTheQueues(t *testing.T) {
 				w.Errorf("a queue of %s is listed", q.GetResource())
 			}
 		}
-		if n := w.shard.Actors(); n != 2 {
+		if n := w.actors(); n != 2 {
 			w.Errorf("after a listing %d resources have an actor, want 2", n)
 		}
 		w.clock.panicAfter(0) // its queue is gone

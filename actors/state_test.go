@@ -17,8 +17,8 @@ import (
 
 // A successor that does not wait for the end deposes its predecessor, which passes on what it has
 // not decided and ends.
-func TestDeposedShardThatYields(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+func TestDeposedShardPassesOn(t *testing.T) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
 		waiter := w.send("r", waiting(time.Minute, time.Minute))
 		synctest.Wait()
@@ -47,9 +47,9 @@ func TestDeposedShardThatYields(t *testing.T) {
 }
 
 // A shard that has lost its journal for another reason than a successor stays with its owner.
-func TestShardThatYieldsOpensAgain(t *testing.T) {
+func TestShardThatPassesOnOpensAgain(t *testing.T) {
 	for _, err := range []error{journal.ErrUnknown, journal.ErrNotStored} {
-		inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+		inPassingWorld(t, actors.Tuning{}, func(w *world) {
 			letGo := w.hold()
 			w.send("r", acquire("a", time.Minute))
 			letGo(err)
@@ -67,7 +67,7 @@ func TestShardThatYieldsOpensAgain(t *testing.T) {
 }
 
 func TestBarrier(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+	inPassingWorld(t, actors.Tuning{}, func(w *world) {
 		before := w.journal.Appends()
 		w.shard.Barrier()
 		synctest.Wait()
@@ -98,7 +98,7 @@ func TestBarrier(t *testing.T) {
 	})
 }
 
-// A caller that is told of each change of state sees every state.
+// A caller that receives each change of state sees every state.
 func TestStateChanges(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
 		var mu sync.Mutex
@@ -138,7 +138,7 @@ func TestStateChanges(t *testing.T) {
 	})
 }
 
-// A shard tells since when it awaits a confirmation, and when the last append began that was confirmed.
+// A shard reports since when it awaits a confirmation, and when the last append began that was confirmed.
 func TestUnconfirmed(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		wantNone := func() {

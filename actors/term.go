@@ -68,6 +68,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	t.batcher = newBatcher(t.ctx, m, s.cfg.Journal, s.cfg.Tuning)
 	t.sweeper = newSweeper(m, l, s.cfg.Tuning)
 	now := s.cfg.Clock.Now()
+	l.OnHeld(func(resource string, more int) { t.uses.add(resource, more, 0) })
 	l.Restart(now, func(resource string, image *lease.Image) {
 		t.sessions.Restore(now.Instant, image)
 		if deadline := image.Soonest(); deadline < lease.Never {
@@ -76,11 +77,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	})
 	t.takeOver(now.Instant)
 	t.compaction = newCompaction(t.ctx, s, m, l)
-	t.report("")
-	for tenant := range l.Tenants() {
-		t.report(tenant)
-	}
-	t.tend()
+	t.handleNews()
 	t.timers.arm()
 	t.sweeper.later()
 	t.watermark = newWatermark(t.ctx, s, m, l)
@@ -136,7 +133,9 @@ func (t *term) decided(d *decision) (done bool) {
 	t.observation.decided(d)
 	t.changes += len(d.outcome.Changes)
 	t.activations.touch(d.activation, d.at)
-	defer t.tend()
+	if t.sessions.HasNews() {
+		defer t.handleNews()
+	}
 	if d.mustCommit() {
 		t.batcher.add(d)
 		return false
@@ -149,21 +148,14 @@ func (t *term) decided(d *decision) (done bool) {
 
 // note counts the requests that wait and the ephemeral leases.
 func (t *term) note(d *decision) {
-	a := d.activation
-	a.setWaiting(d.waiting)
-	if a.ephemeral > 0 || len(d.ephemeral) > 0 {
-		t.ledger.SetEphemeral(a.resource, d.ephemeral)
-		a.setEphemeral(len(d.ephemeral), d.ephemeralShared())
+	a, held := d.activation, d.outcome.InMemory
+	if a.waiting != d.waiting || a.ephemeral != len(held) {
+		t.uses.add(a.resource, len(held)-a.ephemeral, d.waiting-a.waiting)
 	}
-	t.report(a.tenant())
-}
-
-// report sets in the node's quota how much of it the shard uses, and how much of the share of a tenant if there is one.
-func (t *term) report(tenant string) {
-	t.uses.set(t.ledger.Held()+t.activations.ephemeral, t.activations.waiting)
-	if tenant != "" {
-		of := t.activations.tenants[tenant]
-		t.uses.setTenant(tenant, t.ledger.HeldBy(tenant)+of.ephemeral, of.waiting)
+	a.setWaiting(d.waiting)
+	if a.ephemeral > 0 || len(held) > 0 {
+		t.ledger.SetEphemeral(a.resource, held)
+		a.setEphemeral(len(held), d.ephemeralShared())
 	}
 }
 
@@ -199,7 +191,7 @@ func (t *term) wake(ctx actor.Context) {
 			t.request(ctx, &Request{Resource: x.resource, Event: lease.Tick{}})
 		}
 	}
-	t.tend()
+	t.handleNews()
 }
 
 // sweep goes on with a pass of the sweeper, and begins a compaction if there is something to forget.
@@ -301,12 +293,6 @@ func (t *term) apply(r *journal.Record, decisions []*decision, took time.Duratio
 	t.ledger.Apply(before.Position+1, t.staged)
 	t.staged = nil
 	t.watermark.offer(r.GetCommit(), t.ledger.Head().Bytes-before.Bytes)
-	t.report("")
-	for _, d := range decisions {
-		if tenant := d.activation.tenant(); tenant != "" {
-			t.report(tenant)
-		}
-	}
 	t.sweeper.later()
 	t.observation.committed(r.GetCommit(), decisions, took)
 }
@@ -326,7 +312,7 @@ func (t *term) confirmed(c *journal.Commit, decisions []*decision, now lease.Tim
 		for i := range answers {
 			answers[i].Committed = now.Instant
 		}
-		if d.isBatched() {
+		if len(answers) > 0 && answers[0].To.Batched {
 			batched = append(batched, answers...)
 		} else {
 			t.answer(answers)
@@ -347,7 +333,7 @@ func (t *term) reload(a *activation) {
 	image := t.activations.load(a)
 	if t.sessions.Len() > 0 {
 		t.sessions.Reset(t.shard.cfg.Clock.Now().Instant, a.resource, &image)
-		t.tend()
+		t.handleNews()
 	}
 	if !image.IsFree() {
 		later := t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)

@@ -24,6 +24,4 @@ type Decision struct {
 	At lease.Instant
 	// Outcome has the answers and changes, which are not confirmed yet.
 	Outcome lease.Outcome
-	// Ephemeral are the ephemeral leases of the resource after the event.
-	Ephemeral []lease.Lease
 }

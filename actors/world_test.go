@@ -42,12 +42,11 @@ type world struct {
 	passed *passed
 	// prober is nil unless the test is about clients that are not connected.
 	prober actors.Prober
-	yields bool
 	// traced: the shard notes in traces, and trace is that of the requests from now on; nil: they have none.
 	traced  bool
 	trace   *messages.Trace
 	changed func()
-	// observer is nil unless the test is about what it is told.
+	// observer is nil unless the test is about what it receives.
 	observer actors.Observer
 	// node is the name of the node; empty: n1.
 	node  string
@@ -94,7 +93,7 @@ func (w *world) start() {
 		Shard: 3, Node: cmp.Or(w.node, "n1"), Journal: w.journal, Clock: w.clock, Outbox: w.answers,
 		Publisher: w.publisher, Prober: w.prober,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
-		Yields: w.yields, Changed: w.changed, Observer: w.observer,
+		Changed: w.changed, Observer: w.observer,
 	}
 	if w.traced {
 		cfg.Witness = func() actors.Witness { return tracing.NewHolders() }
@@ -161,11 +160,20 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 }
 
+// actors returns how many resources have an actor.
+func (w *world) actors() int {
+	c, err := w.shard.Census(context.Background())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c.Actors
+}
+
 // send sends a request and returns where its answer will be.
 func (w *world) send(resource string, e lease.Event) string {
 	w.Helper()
 	e, inbox := w.addressed(e, false)
-	if err := w.shard.Send(w.request(resource, e)); err != nil {
+	if _, err := w.shard.SendAll([]actors.Request{*w.request(resource, e)}); err != nil {
 		w.Fatal(err)
 	}
 	return inbox

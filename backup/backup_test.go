@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// shard is a journal in memory, its owner's ledger, and what its resources may have been told.
+// shard is a journal in memory, its owner's ledger, and what its resources may have answered.
 type shard struct {
 	*journaltest.Memory
 	ledger *ledger.Ledger

@@ -71,7 +71,7 @@ func read(ctx context.Context, j Source, progress Progress) (l *ledger.Ledger, e
 // readOnce returns [journal.ErrCorrupt] if commits were purged before they were read, and if the journal is corrupt.
 //
 // Commits follow one another without a gap, and a page names the commit before it. But a page that has no commit before
-// it in the bucket does not tell how many there were: if it was read, a later page takes its place, and a purge removes
+// it in the bucket does not show how many there were: if it was read, a later page takes its place, and a purge removes
 // the commits between the two, then the journal looks as if it began behind them. So the oldest commit is looked up
 // first. What was purged by then is in pages that stand before the end. What was not has to be read.
 //

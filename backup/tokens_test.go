@@ -103,7 +103,7 @@ func (d *deployment) renew(t *rapid.T) {
 
 func (d *deployment) downgrade(t *rapid.T) {
 	name := rapid.SampledFrom(names).Draw(t, "resource")
-	if image := d.image(t, name); image.Shared() > 0 {
+	if image := d.image(t, name); image.Counts().Shared > 0 {
 		return // it would be repeated
 	}
 	d.grant(t, name, lease.Extend{Request: &messages.ExtendRequest{Owner: "o", TtlMs: 1000, Limit: 3,

@@ -21,8 +21,8 @@ import (
 // that steps down drops requests without an answer, so the first timeout is the cost of a planned change of
 // leader. A timeout that is too short costs a probe and a copy that is refused.
 const (
-	shortestTimeout = 200 * time.Millisecond
-	longestTimeout  = 500 * time.Millisecond
+	minTimeout = 200 * time.Millisecond
+	maxTimeout = 500 * time.Millisecond
 )
 
 // Append stores the record at the position behind after and nowhere else. It returns nil once JetStream has
@@ -54,9 +54,9 @@ func (b *Bucket) Append(ctx context.Context, after uint64, r *journal.Record) er
 	if err := a.store(ctx); err != nil {
 		return b.errorAt(a.position, key, err)
 	}
-	advance(&b.written, a.position)
+	b.written.Store(a.position)
 	if r.GetCommit() != nil {
-		advance(&b.commit, a.position)
+		b.commit.Store(a.position)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ type pendingAppend struct {
 }
 
 func (a *pendingAppend) store(ctx context.Context) error {
-	timeout := shortestTimeout
+	timeout := minTimeout
 	var backoff retry.Backoff
 	for {
 		reason := a.send(ctx, timeout)
@@ -80,7 +80,7 @@ func (a *pendingAppend) store(ctx context.Context) error {
 		if resolved, err := a.resolve(ctx, timeout, reason); resolved {
 			return err
 		}
-		timeout = min(2*timeout, longestTimeout)
+		timeout = min(2*timeout, maxTimeout)
 		if err := backoff.Wait(ctx); err != nil {
 			return a.giveUp(fmt.Errorf("%w; last: %w", err, reason))
 		}
@@ -196,7 +196,7 @@ func (a *pendingAppend) probe(ctx context.Context, timeout time.Duration, reason
 	}
 }
 
-// probeTail tells an empty position from one that was filled and purged with nothing behind it, where the
+// probeTail distinguishes an empty position from one that was filled and purged with nothing behind it, where the
 // stream's last sequence has passed it.
 func (a *pendingAppend) probeTail(ctx context.Context, reason error) (probeResult, error) {
 	if !jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {

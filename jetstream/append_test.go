@@ -72,7 +72,7 @@ func TestAppendConflict(t *testing.T) {
 			}
 			var place *jetstream.PlaceError
 			if !errors.As(err, &place) || place.Position != 4 {
-				t.Errorf("%#v does not tell the place", err)
+				t.Errorf("%#v does not name the place", err)
 			}
 		})
 	}

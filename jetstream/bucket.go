@@ -73,13 +73,3 @@ func (b *Bucket) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (inf
 	})
 	return info, err
 }
-
-// advance raises a counter to the value. It never lowers it.
-func advance(counter *atomic.Uint64, value uint64) {
-	for {
-		old := counter.Load()
-		if old >= value || counter.CompareAndSwap(old, value) {
-			return
-		}
-	}
-}

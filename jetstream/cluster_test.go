@@ -28,7 +28,7 @@ func TestCluster(t *testing.T) {
 		last++
 	}
 
-	// A reader lives on any replica, also on one that has not heard of the newest record yet.
+	// A reader lives on any replica, also on one that has not received the newest record yet.
 	for i := range 60 {
 		next(b, 1)
 		got := jstest.MustReplay(t, jstest.MustOpen(t, c.Conns[i%3], 0).Bucket(0), 0)

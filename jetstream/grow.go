@@ -15,8 +15,8 @@ import (
 // Bounds of the interval between two looks at a new replica. The first one usually catches up at once; one
 // whose server is away may take days.
 const (
-	shortestPoll = 250 * time.Millisecond
-	longestPoll  = 5 * time.Second
+	minPoll = 250 * time.Millisecond
+	maxPoll = 5 * time.Second
 )
 
 // Grow raises the replicas of every bucket, and those of the stream of events, to the number of
@@ -67,7 +67,7 @@ func (d *Deployment) growStream(ctx context.Context, name string) error {
 
 // awaitCurrent returns when the stream has all its replicas, and none is behind.
 func awaitCurrent(ctx context.Context, api *jsapi.Requester, name string) error {
-	for backoff := (retry.Backoff{Min: shortestPoll, Max: longestPoll}); ; {
+	for backoff := (retry.Backoff{Min: minPoll, Max: maxPoll}); ; {
 		stream, err := api.Stream(ctx, name)
 		if err != nil || jsapi.IsComplete(stream.CachedInfo()) {
 			return err

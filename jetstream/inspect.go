@@ -24,7 +24,7 @@ type Inspection struct {
 	Shard  uint32
 	Bucket string // HOLDFAST_3
 	// Err is why the bucket cannot be used, as of [OpenDeployment]: [ErrBucketLost], [ErrBucketSettings] and the like.
-	// Silent is why JetStream has told nothing of it, as when a majority of its servers is away. The fields below are
+	// Silent is why JetStream has not answered, as when a majority of its servers is away. The fields below are
 	// zero then.
 	Err, Silent error
 	// Replicas is how many servers have to store the bucket.
@@ -33,8 +33,8 @@ type Inspection struct {
 	Servers []string
 	// Incomplete: in a cluster the servers that store the bucket are not as many as have to, or are being changed.
 	Incomplete bool
-	// Away are the servers with a replica that have left, that the leader has not heard for 5 seconds, or not yet since
-	// it was elected. Behind are those whose replica lags.
+	// Away are the servers with a replica that have left, that have sent the leader nothing for 5 seconds, or nothing
+	// since it was elected. Behind are those whose replica lags.
 	Away, Behind []string
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
 )
 
-// A user without the right, and an account without JetStream, see nothing. Otherwise each bucket is told.
+// A user without the right, and an account without JetStream, see nothing. Otherwise each bucket is shown.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	s := jstest.MustStartFile(t, jstest.GoodConfig+`

@@ -51,7 +51,7 @@ func (l layout) config(shard uint32) jetstream.StreamConfig {
 		Discard:           jetstream.DiscardNew,
 		Storage:           jetstream.FileStorage,
 		Replicas:          l.replicas,
-		Duplicates:        jsapi.ShortestWindow,
+		Duplicates:        jsapi.MinWindow,
 		AllowRollup:       true,
 		DenyDelete:        true,
 		AllowDirect:       false,

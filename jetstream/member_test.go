@@ -191,7 +191,7 @@ func TestGrow(t *testing.T) {
 		err = fewer.Grow(jstest.Context(t))
 	}
 	if _, ok := log.Find("keep their number of replicas"); err != nil || !ok || jstest.MustConfig(t, m.Conns[0], jstest.BucketName).Replicas != 3 {
-		t.Errorf("asked for one replica: %v, told %v", err, ok)
+		t.Errorf("asked for one replica: %v, warned %v", err, ok)
 	}
 }
 

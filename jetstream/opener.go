@@ -229,8 +229,8 @@ func (o *opener) checkServer(replicas int) error {
 	case replicas > 1:
 		return fmt.Errorf(
 			"%w: it runs %s, replicated buckets need %s or newer; upgrade every server, or use one replica",
-			ErrServerTooOld, version, LeastVersion)
+			ErrServerTooOld, version, MinVersion)
 	}
-	o.api.Config.Log.Warn("the NATS server is too old, upgrade it", "version", version, "needed", LeastVersion)
+	o.api.Config.Log.Warn("the NATS server is too old, upgrade it", "version", version, "needed", MinVersion)
 	return nil
 }

@@ -130,7 +130,7 @@ func sendsTwice(m *jstest.Middle) {
 }
 
 // sendsTwiceHearingTheSecond loses the acknowledgement, so that the refusal of the second copy is all
-// that the writer hears.
+// that the writer receives.
 func sendsTwiceHearingTheSecond(m *jstest.Middle) {
 	sendsTwice(m)
 	first := jstest.FirstOf(1, jstest.IsAppend)

@@ -246,7 +246,7 @@ func TestReplayCorrupt(t *testing.T) {
 			jstest.WantError(t, err, journal.ErrCorrupt, jstest.BucketName, "position 2", test.key, test.words)
 			var place *jetstream.PlaceError
 			if !errors.As(err, &place) || place.Key != test.key {
-				t.Errorf("%#v does not tell the key", err)
+				t.Errorf("%#v does not name the key", err)
 			}
 		})
 	}
@@ -371,7 +371,7 @@ func TestReplayDisturbed(t *testing.T) {
 			})
 			m.OnAnswers(func(request, answer *nats.Msg) *nats.Msg {
 				if jstest.IsInfo(request) {
-					// The first tells the end; the second comes from one that has not heard of it.
+					// The first shows the end; the second comes from one that has not received it.
 					if info++; info == 2 {
 						answer.Data = []byte(strings.Replace(string(answer.Data), `"last_seq":20`, `"last_seq":5`, 1))
 					}

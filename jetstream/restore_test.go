@@ -44,7 +44,7 @@ func streams(tb testing.TB, nc *nats.Conn) (names []string) {
 	return names
 }
 
-// A restored deployment is like one that was created, except that its positions go on where it was told.
+// A restored deployment is like one that was created, except that its positions go on where it was asked to.
 func TestRestoredDeployment(t *testing.T) {
 	t.Parallel()
 	nc := jstest.MustConnect(t, jstest.MustStart(t))

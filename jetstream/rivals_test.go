@@ -118,7 +118,7 @@ func (h *history) note(r *journal.Record, position uint64, err error) {
 	}
 }
 
-// identity tells every record of every writer apart.
+// identity distinguishes every record of every writer.
 func identity(r *journal.Record) string {
 	c := r.GetCommit()
 	return fmt.Sprintf("%s by %x", r.Describe(), c.GetWriter().GetIncarnation())

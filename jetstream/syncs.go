@@ -18,7 +18,7 @@ import (
 // those of an account that imports it.
 const syncsSubject = "$SYS.REQ.SERVER.PING.JSZ"
 
-// ErrSyncsHidden says that the servers do not tell the account of a connection how they store.
+// ErrSyncsHidden says that the servers do not show the account of a connection how they store.
 var ErrSyncsHidden = errors.New("not visible to this account")
 
 // syncsTimeout bounds the wait for the servers.

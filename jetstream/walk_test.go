@@ -32,7 +32,7 @@ func TestReplayWithoutConsumer(t *testing.T) {
 			}
 			return jstest.Pass
 		},
-		// A server that is behind has not heard of what is asked for.
+		// A server that is behind has not received what is asked for.
 		"Behind": func(n int) jstest.Action {
 			if n > 70 && n < 100 {
 				return jstest.Refuse(404, 10037, "no message found")

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -25,7 +26,7 @@ const (
 	JSON
 )
 
-// HeaderContentType names the encoding of a request if its first byte does not tell it.
+// HeaderContentType names the encoding of a request if its first byte does not show it.
 const HeaderContentType = "Content-Type"
 
 const jsonMediaType = "application/json"
@@ -66,29 +67,33 @@ func beginsWithBlank(payload []byte) bool {
 	return !bytes.ContainsRune(blank, '\n') || json.Valid(payload)
 }
 
+// requestTypes are the types of requests. In a call, the fields of the operations have their names.
+var requestTypes = sync.OnceValue(func() map[Operation]protoreflect.MessageType {
+	types, call := make(map[Operation]protoreflect.MessageType), new(Call).ProtoReflect()
+	fields := call.Descriptor().Oneofs().ByName("operation").Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		types[Operation(f.Name())] = call.NewField(f).Message().Type()
+	}
+	return types
+})
+
 // NewRequest returns an empty request of the operation for [Decode], or nil if the operation is unknown.
 func NewRequest(op Operation) proto.Message {
-	switch op {
-	case OpAcquire:
-		return &AcquireRequest{}
-	case OpRelease:
-		return &ReleaseRequest{}
-	case OpExtend:
-		return &ExtendRequest{}
-	case OpGet:
-		return &GetRequest{}
-	case OpBreak:
-		return &BreakRequest{}
-	case OpConfirm:
-		return &ConfirmRequest{}
-	case OpKeep:
-		return &KeepRequest{}
-	case OpEnd:
-		return &EndRequest{}
-	case OpSet:
-		return &SetRequest{}
+	if t, ok := requestTypes()[op]; ok {
+		return t.New().Interface()
 	}
 	return nil
+}
+
+// OperationOf returns the operation of a request; empty if the message is no request of one.
+func OperationOf(request proto.Message) Operation {
+	for op, t := range requestTypes() {
+		if t.Descriptor() == request.ProtoReflect().Descriptor() {
+			return op
+		}
+	}
+	return ""
 }
 
 // Decode decodes a request into m and replaces its contents. It returns an [InvalidError] if the payload

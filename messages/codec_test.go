@@ -43,7 +43,7 @@ func TestEncodingOf(t *testing.T) {
 	}
 }
 
-// Only then can the first byte tell the encodings apart.
+// Only then does the first byte distinguish the encodings.
 func TestNoMessageBeginsLikeJSON(t *testing.T) {
 	known := (&messages.Reply{}).ProtoReflect().Descriptor().ParentFile().Messages()
 	number, _ := protowire.DecodeTag('{')
@@ -73,8 +73,10 @@ func TestNewRequest(t *testing.T) {
 		}
 	}
 	for _, op := range messages.Operations {
-		if messages.NewRequest(op) == nil {
+		if got := messages.NewRequest(op); got == nil {
 			t.Errorf("NewRequest(%q) is nil", op)
+		} else if messages.OperationOf(got) != op {
+			t.Errorf("OperationOf(%T) is %q, want %q", got, messages.OperationOf(got), op)
 		}
 	}
 	if got := messages.NewRequest("lock"); got != nil {

@@ -41,15 +41,15 @@ func Invalid(field, rule, got string) error {
 
 const textRule = "UTF-8 without control characters"
 
-func sizeRule(least, most uint64) string {
-	return rangeRule(least, most) + " bytes"
+func sizeRule(minimum, maximum uint64) string {
+	return rangeRule(minimum, maximum) + " bytes"
 }
 
-func rangeRule(least, most uint64) string {
-	if least == 0 {
-		return fmt.Sprintf("at most %d", most)
+func rangeRule(minimum, maximum uint64) string {
+	if minimum == 0 {
+		return fmt.Sprintf("at most %d", maximum)
 	}
-	return fmt.Sprintf("%d to %d", least, most)
+	return fmt.Sprintf("%d to %d", minimum, maximum)
 }
 
 func byteCount(s string) string {

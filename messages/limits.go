@@ -16,7 +16,7 @@ const (
 	MinTTLMillis uint32 = 100
 	// MaxTTLMillis is one day. It bounds how long a crashed holder blocks a resource.
 	MaxTTLMillis uint32 = 86_400_000
-	// MaxWaitMillis is one hour. It bounds how long a vanished client occupies a place in a queue.
+	// MaxWaitMillis is one hour. It bounds how long a client that is gone occupies a place in a queue.
 	MaxWaitMillis uint32 = 3_600_000
 	// MaxRequestIDBytes fits a UUID, a ULID or 256 bits in hexadecimal.
 	MaxRequestIDBytes = 64

@@ -5,9 +5,9 @@ import "time"
 const (
 	// FirstResend is several times the usual latency of a reply.
 	FirstResend = 500 * time.Millisecond
-	// MostResend is the longest pause. It bounds how long a client does not notice that its place in a
+	// MaxResend is the longest pause. It bounds how long a client does not notice that its place in a
 	// queue is lost.
-	MostResend = 5 * time.Second
+	MaxResend = 5 * time.Second
 
 	// takeoverResend bounds the pauses of the first takeoverTries tries. Together they cover the failover
 	// of a node that died with its NATS server, so that a client does not sleep past its end.
@@ -25,6 +25,6 @@ func ResendAfter(n int) time.Duration {
 	case n < takeoverTries:
 		return takeoverResend
 	default:
-		return min(takeoverResend<<min(n-takeoverTries+1, 10), MostResend)
+		return min(takeoverResend<<min(n-takeoverTries+1, 10), MaxResend)
 	}
 }

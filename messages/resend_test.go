@@ -16,12 +16,12 @@ func TestResendAfter(t *testing.T) {
 		if sent < 9*time.Second && pause > time.Second {
 			t.Errorf("try %d, sent after %v, waits %v: longer than a takeover leaves", n, sent, pause)
 		}
-		if pause < before || pause < messages.FirstResend || pause > messages.MostResend {
+		if pause < before || pause < messages.FirstResend || pause > messages.MaxResend {
 			t.Errorf("try %d waits %v, the one before waited %v", n, pause, before)
 		}
 		sent, before = sent+pause, pause
 	}
-	if got := messages.ResendAfter(1 << 20); got != messages.MostResend {
-		t.Errorf("a late try waits %v, want %v", got, messages.MostResend)
+	if got := messages.ResendAfter(1 << 20); got != messages.MaxResend {
+		t.Errorf("a late try waits %v, want %v", got, messages.MaxResend)
 	}
 }

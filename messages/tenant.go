@@ -57,8 +57,8 @@ func KeyOf(qualified string) (string, error) {
 	return EncodeKey(name)
 }
 
-// Spoken returns a qualified name for people: "orders.42", and "orders.42" of tenant "ORDERS".
-func Spoken(qualified string) string {
+// QuoteResource returns a qualified name for people, quoted: "orders.42", and "orders.42" of tenant "ORDERS".
+func QuoteResource(qualified string) string {
 	tenant, name := Unqualify(qualified)
 	if name == qualified {
 		return strconv.Quote(name)

@@ -62,11 +62,11 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-func TestSpoken(t *testing.T) {
+func TestQuoteResource(t *testing.T) {
 	for qualified, want := range map[string]string{
 		"a b": `"a b"`, messages.Qualify("ORDERS", "a b"): `"a b" of tenant "ORDERS"`,
 	} {
-		if got := messages.Spoken(qualified); got != want {
+		if got := messages.QuoteResource(qualified); got != want {
 			t.Errorf("%q: %s", qualified, got)
 		}
 	}

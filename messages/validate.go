@@ -161,8 +161,8 @@ func (l *Limits) checkRequestID(id string) error {
 	return CheckText("request_id", id, 0, l.GetMaxRequestIdBytes())
 }
 
-func (l *Limits) checkToken(least, token uint64) error {
-	return checkRange("token", token, least, l.GetMaxToken())
+func (l *Limits) checkToken(minimum, token uint64) error {
+	return checkRange("token", token, minimum, l.GetMaxToken())
 }
 
 func (l *Limits) checkTTL(ttl uint32) error {
@@ -192,8 +192,8 @@ func (l *Limits) checkMetadata(metadata map[string]string) error {
 	return nil
 }
 
-func checkEntry(key, value string, most uint32) error {
-	if err := CheckText("metadata key", key, 1, most); err != nil {
+func checkEntry(key, value string, maximum uint32) error {
+	if err := CheckText("metadata key", key, 1, maximum); err != nil {
 		return err
 	}
 	if !utf8.ValidString(value) {
@@ -209,11 +209,11 @@ func checkDurability(d Durability) error {
 	return nil
 }
 
-// CheckText returns an [InvalidError] unless s is UTF-8 without control characters, of least to most
-// bytes. The error names the field.
-func CheckText(field, s string, least, most uint32) error {
-	if len(s) < int(least) || len(s) > int(most) {
-		return Invalid(field, sizeRule(uint64(least), uint64(most)), byteCount(s))
+// CheckText returns an [InvalidError] unless s is UTF-8 without control characters, of minimum to maximum bytes. The
+// error names the field.
+func CheckText(field, s string, minimum, maximum uint32) error {
+	if len(s) < int(minimum) || len(s) > int(maximum) {
+		return Invalid(field, sizeRule(uint64(minimum), uint64(maximum)), byteCount(s))
 	}
 	if !isText(s) {
 		return Invalid(field, textRule, quote(s))
@@ -221,9 +221,9 @@ func CheckText(field, s string, least, most uint32) error {
 	return nil
 }
 
-func checkRange(field string, n, least, most uint64) error {
-	if n < least || n > most {
-		return Invalid(field, rangeRule(least, most), strconv.FormatUint(n, 10))
+func checkRange(field string, n, minimum, maximum uint64) error {
+	if n < minimum || n > maximum {
+		return Invalid(field, rangeRule(minimum, maximum), strconv.FormatUint(n, 10))
 	}
 	return nil
 }

@@ -96,8 +96,8 @@ func secondWriterIsRefused(t *testing.T, j Journal) {
 	wantRecords(t, j, 0, 2, a, b)
 }
 
-// sameAppendAgain: a writer that does not know how its append has ended may append the same again. It is
-// told that it is stored, or that its place is taken, and it is there once.
+// sameAppendAgain: a writer that does not know how its append has ended may append the same again. The
+// result is that it is stored, or that its place is taken, and it is there once.
 func sameAppendAgain(t *testing.T, j Journal) {
 	a := Commit(1, 1)
 	mustAppend(t, j, 0, a)

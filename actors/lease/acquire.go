@@ -9,7 +9,9 @@ import (
 func acquire(t *turn, e Acquire) {
 	r := e.Request
 	who := requester(r)
-	t.hear(r)
+	if r.GetSession() != "" {
+		t.noteRequest(r)
+	}
 	granted, isRepeated := t.image.grantedTo(r.GetOwner(), r.GetRequestId())
 	if isRepeated && !who.owns(granted.Grant) {
 		t.answer(e.From, t.notOwner())

@@ -49,7 +49,7 @@ func showsLease(verb string, status messages.Status) bool {
 
 // audit watches what goes in and comes out, and knows nothing of how it is decided.
 type audit struct {
-	image lease.Image // as the changes alone tell it
+	image lease.Image // as the changes alone have it
 	held  []holding   // in the order of their grants
 	// lost are the leases that hold the resource back, in the order of their loss, with the ends of their delays.
 	lost  []holding
@@ -63,7 +63,7 @@ type audit struct {
 	open  map[string]step // requests without an answer, by where it is to go
 	seen  map[string]int  // how often each verb had which answer, and made which change
 	last  *journal.Grant  // the last one
-	// granting is the token of the grant that the present answer tells of for the first time; 0: none.
+	// granting is the token of the grant that the present answer shows for the first time; 0: none.
 	granting uint64
 	// over are the requests of this owner that ended, with the token; 0: withdrawn.
 	over   map[request]uint64
@@ -561,8 +561,8 @@ func (a *audit) state(now lease.Instant, s *lease.State) {
 		"%d hold, by the changes %d", image.Holders(), len(a.held))
 	a.want(image.Permits() == uint64(a.permits()),
 		"%d permits are held, by the changes %d", image.Permits(), a.permits())
-	a.want(image.Losses() == len(a.lost) && image.HeldBack() == (len(a.lost) > 0),
-		"%d hold back, by the changes %d", image.Losses(), len(a.lost))
+	a.want(image.Counts().Lost == len(a.lost) && image.HeldBack() == (len(a.lost) > 0),
+		"%d hold back, by the changes %d", image.Counts().Lost, len(a.lost))
 	a.want(image.IsFree() == (len(a.held)+len(a.lost) == 0) && image.Leases() == len(a.held)+len(a.lost),
 		"whether it is free")
 	a.want(uint64(image.Token()) == a.token, "token %d, by the changes %d", image.Token(), a.token)

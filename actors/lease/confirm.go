@@ -53,9 +53,6 @@ func endHold(t *turn, l Lease, reason string) {
 
 // endDelays ends what lost leases hold back whose delay is over, and reports whether there were any.
 func endDelays(t *turn) (some bool) {
-	if !t.image.HeldBack() {
-		return false
-	}
 	for _, l := range slices.Collect(t.image.Lost()) {
 		if l.Deadline <= t.now.Instant {
 			endHold(t, l, delayOver)

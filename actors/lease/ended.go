@@ -32,9 +32,9 @@ const (
 // a present lease has answered, the latest 16 are remembered. The states of one shard share one value,
 // on one goroutine. It is lost with its owner.
 type EndedRequests struct {
-	keep, most int          // keepEnded and maxEnded
-	parts      []*endedPart // oldest first; the last one takes what is new
-	count      int
+	keep, limit int          // keepEnded and maxEnded
+	parts       []*endedPart // oldest first; the last one takes what is new
+	count       int
 	// sharers are the reentrant requests that a present lease has answered besides the one of its grant.
 	sharers map[leaseKey][]requestKey
 }
@@ -83,7 +83,7 @@ func (e ended) fence() messages.Token { return e.token - messages.Token(e.behind
 
 // NewEndedRequests returns a memory that knows of no request.
 func NewEndedRequests() *EndedRequests {
-	return &EndedRequests{keep: keepEnded, most: maxEnded, sharers: make(map[leaseKey][]requestKey)}
+	return &EndedRequests{keep: keepEnded, limit: maxEnded, sharers: make(map[leaseKey][]requestKey)}
 }
 
 // End notes that the lease of a grant has ended, and with it the request of the grant and those that
@@ -93,7 +93,7 @@ func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Ki
 	if id := g.GetRequestId(); id != "" {
 		m.add(now, keyOfGrant(g, id), e)
 	}
-	if isShared(g.GetLimit()) {
+	if g.GetLimit() > 1 {
 		m.add(now, keyOfGrant(g, tokenID(g.GetToken())), e)
 		if g.GetFormer() != 0 {
 			m.add(now, keyOfGrant(g, tokenID(g.GetFormer())), e)
@@ -107,7 +107,7 @@ func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Ki
 // remembers reports whether the end of a lease is remembered, or it has no name by which it could be.
 func (m *EndedRequests) remembers(g *journal.Grant) (ok bool) {
 	id := g.GetRequestId()
-	if id == "" && isShared(g.GetLimit()) {
+	if id == "" && g.GetLimit() > 1 {
 		id = tokenID(g.GetToken())
 	}
 	if id != "" {
@@ -192,7 +192,7 @@ func (m *EndedRequests) newest(now Instant) *endedPart {
 
 func (m *EndedRequests) full(p *endedPart, now Instant) bool {
 	n := len(p.requests)
-	return n >= m.most/generations || n >= m.keep/generations && now.Sub(p.first) >= rememberFor/generations
+	return n >= m.limit/generations || n >= m.keep/generations && now.Sub(p.first) >= rememberFor/generations
 }
 
 // forget drops the oldest parts that need not, or cannot, be remembered any more.
@@ -200,7 +200,7 @@ func (m *EndedRequests) forget(now Instant) {
 	for len(m.parts) > 1 {
 		oldest := m.parts[0]
 		old := now.Sub(oldest.last) >= rememberFor
-		if m.count <= m.keep || !old && m.count <= m.most {
+		if m.count <= m.keep || !old && m.count <= m.limit {
 			return
 		}
 		m.count -= len(oldest.requests)

@@ -12,7 +12,7 @@ import (
 // few has room for a few thousand.
 func few() *EndedRequests {
 	m := NewEndedRequests()
-	m.keep, m.most = 256, 4096
+	m.keep, m.limit = 256, 4096
 	return m
 }
 
@@ -79,16 +79,16 @@ func TestEndedRequestsAreBounded(t *testing.T) {
 	m := few()
 	m.flood(0, "first", 1)
 	for round := range 5 {
-		m.flood(Instant(round+1), fmt.Sprint(round, "-"), m.most/4)
-		if m.count > m.most {
-			t.Fatalf("%d are remembered, the bound is %d", m.count, m.most)
+		m.flood(Instant(round+1), fmt.Sprint(round, "-"), m.limit/4)
+		if m.count > m.limit {
+			t.Fatalf("%d are remembered, the bound is %d", m.count, m.limit)
 		}
 	}
 	if m.knows("first", 0) {
 		t.Error("the oldest is remembered")
 	}
 	for i := range 16 {
-		if !m.knows("4-", m.most/4-1-i) {
+		if !m.knows("4-", m.limit/4-1-i) {
 			t.Errorf("the last but %d is forgotten", i)
 		}
 	}
@@ -130,7 +130,7 @@ func TestRemembersSince(t *testing.T) {
 	const rounds = 40
 	forgotten := 0
 	for round := range rounds {
-		m.flood(Instant(round+1), fmt.Sprint(round, "-"), m.most/generations/4+7)
+		m.flood(Instant(round+1), fmt.Sprint(round, "-"), m.limit/generations/4+7)
 		for r := range round + 1 {
 			knows := m.knows(fmt.Sprint(r, "-"), 0)
 			if m.remembersSince(Instant(r+1)) && !knows {
@@ -144,7 +144,7 @@ func TestRemembersSince(t *testing.T) {
 			t.Fatalf("round %d: the last one is not sure to be remembered", round)
 		}
 		if m.remembersSince(0) {
-			t.Fatal("0 stands for what it was never told")
+			t.Fatal("0 stands for what it never received")
 		}
 	}
 	if forgotten == 0 {

@@ -130,7 +130,7 @@ func TestLastReservation(t *testing.T) {
 }
 
 // After a crash the reservation stands where ephemeral leases may have been: whose last persistent
-// one is remembered does not hear of how that ended, because it may not have been the last.
+// one is remembered does not learn how that ended, because it may not have been the last.
 func TestReservedSince(t *testing.T) {
 	for _, ended := range []string{"1s node tick", "100ms ann release", "100ms op break token=1"} {
 		p := playOut(t, mustParse("0s ann acquire; "+ended))

@@ -1,11 +1,28 @@
 package lease
 
-import "github.com/holdfast-io/holdfast/messages"
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
 
 // Event is something that happens to a resource.
 //
 //sumtype:decl
 type Event interface{ event() }
+
+// ClientEvent is an event that a client has asked for.
+type ClientEvent interface {
+	Event
+	// Asked returns the request, and where its answer goes.
+	Asked() (proto.Message, messages.ReplyTo)
+}
+
+// Request is an event that is a client's request and nothing else.
+type Request[R proto.Message] struct {
+	Request R
+	From    messages.ReplyTo
+}
 
 // The events. Requests have been checked against the limits.
 type (
@@ -20,45 +37,21 @@ type (
 		NoGrant, NoWait string
 	}
 	// Release gives the lease back, or takes a waiting request out of the queue.
-	Release struct {
-		Request *messages.ReleaseRequest
-		From    messages.ReplyTo
-	}
+	Release = Request[*messages.ReleaseRequest]
 	// Extend lets the lease run from now again.
-	Extend struct {
-		Request *messages.ExtendRequest
-		From    messages.ReplyTo
-	}
+	Extend = Request[*messages.ExtendRequest]
 	// Get asks who holds the resource.
-	Get struct {
-		Request *messages.GetRequest
-		From    messages.ReplyTo
-	}
+	Get = Request[*messages.GetRequest]
 	// Set replaces the metadata of the lease.
-	Set struct {
-		Request *messages.SetRequest
-		From    messages.ReplyTo
-	}
+	Set = Request[*messages.SetRequest]
 	// Break takes the lease away from its holder.
-	Break struct {
-		Request *messages.BreakRequest
-		From    messages.ReplyTo
-	}
+	Break = Request[*messages.BreakRequest]
 	// Confirm says that the holder of a lost lease can do no more harm.
-	Confirm struct {
-		Request *messages.ConfirmRequest
-		From    messages.ReplyTo
-	}
+	Confirm = Request[*messages.ConfirmRequest]
 	// Keep lets a session run from now. It is an event of its [Session], not of a resource.
-	Keep struct {
-		Request *messages.KeepRequest
-		From    messages.ReplyTo
-	}
+	Keep = Request[*messages.KeepRequest]
 	// EndSession ends a session. It is an event of its [Session], not of a resource.
-	EndSession struct {
-		Request *messages.EndRequest
-		From    messages.ReplyTo
-	}
+	EndSession = Request[*messages.EndRequest]
 	// Undeliverable says that the grant of this token, to a queued request, reached no client. It takes the
 	// lease back, unless a later request of its owner has shown that it knows of the lease.
 	Undeliverable struct{ Token messages.Token }
@@ -71,15 +64,14 @@ type (
 )
 
 func (Acquire) event()       {}
-func (Release) event()       {}
-func (Extend) event()        {}
-func (Get) event()           {}
-func (Set) event()           {}
-func (Break) event()         {}
-func (Confirm) event()       {}
-func (Keep) event()          {}
-func (EndSession) event()    {}
+func (Request[R]) event()    {}
 func (Undeliverable) event() {}
 func (Dismiss) event()       {}
 func (Surrender) event()     {}
 func (Tick) event()          {}
+
+// Asked implements ClientEvent.
+func (e Acquire) Asked() (proto.Message, messages.ReplyTo) { return e.Request, e.From }
+
+// Asked implements ClientEvent.
+func (e Request[R]) Asked() (proto.Message, messages.ReplyTo) { return e.Request, e.From }

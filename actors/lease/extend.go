@@ -105,7 +105,7 @@ func prolong(t *turn, h Lease, ttlMillis uint32) Lease {
 }
 
 // downgrade puts a lease with a larger limit in the place of one that is held alone. Its token is new, and begins a
-// phase, so that writes which were delayed under the former limit can be told from those of the holders to come. A
+// phase, which sets writes that were delayed under the former limit apart from those of the holders to come. A
 // lease of a session stays in it.
 func downgrade(t *turn, h Lease, r *messages.ExtendRequest) Lease {
 	token := uint64(t.image.Token() + 1)
@@ -122,7 +122,7 @@ func downgrade(t *turn, h Lease, r *messages.ExtendRequest) Lease {
 		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
 	})
 	t.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: downgraded})
-	t.doubts.remove(h.token())
+	t.unacknowledged.remove(h.token())
 	t.apply(t.now.Instant, nil, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g})
 	t.past.shard.follow(h.Grant, g)
 	return t.image.Last()

@@ -24,12 +24,14 @@ func (i *Image) fitsBeside(limit uint32, permits uint64) bool {
 }
 
 // fits reports whether the request may hold beside those that do.
-func fits(i *Image, r *messages.AcquireRequest) bool { return i.Fits(r.GetLimit(), permitsOf(r)) }
+func fits(i *Image, r *messages.AcquireRequest) bool {
+	return i.IsFree() || i.Fits(r.GetLimit(), permitsOf(r))
+}
 
 // Admits reports whether the grant is possible beside the leases that are held: its permits fit, and its slots are
 // free.
 func (i *Image) Admits(g *journal.Grant) bool {
-	if !i.Fits(g.GetLimit(), permitsHeld(g)) {
+	if !i.IsFree() && !i.Fits(g.GetLimit(), permitsHeld(g)) {
 		return false
 	}
 	for l := range i.Holdings() {

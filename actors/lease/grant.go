@@ -29,7 +29,7 @@ func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited boo
 		Confirm:      r.GetConfirm(),
 		Identity:     to.Origin.Identity,
 	}
-	if isShared(r.GetLimit()) {
+	if r.GetLimit() > 1 {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), t.image.freeSlots(permitsOf(r)), t.image.phase(g.GetToken())
 	}
 	if r.GetSession() != "" {
@@ -39,7 +39,7 @@ func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited boo
 	t.apply(t.now.Instant, nil, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g})
 	inDoubt := waited || to.Batched
 	if inDoubt {
-		t.doubts.add(messages.Token(g.GetToken()))
+		t.unacknowledged.add(messages.Token(g.GetToken()))
 	}
 	t.out.Answers = append(t.out.Answers, Answer{
 		To: to, Reply: t.replyLease(messages.Status_GRANTED, t.image.Last()), InDoubt: inDoubt, Waited: waited,

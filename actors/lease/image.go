@@ -41,20 +41,23 @@ func (i *Image) HeldBack() bool { return i.leases.last.isLost() || i.leases.earl
 // IsFree reports whether the resource is neither held nor held back.
 func (i *Image) IsFree() bool { return !i.Held() && !i.HeldBack() }
 
+// Counts are the leases that are held, those of them that are shared, and the lost ones that hold the resource back.
+type Counts struct{ Held, Shared, Lost int }
+
+// Counts returns how many leases there are of each kind.
+func (i *Image) Counts() Counts {
+	t := i.leases.tally()
+	return Counts{Held: int(t.held), Shared: int(t.shared), Lost: int(t.lost)}
+}
+
 // Leases returns how many leases are held, or hold the resource back.
 func (i *Image) Leases() int {
-	t := i.leases.tally()
-	return int(t.held + t.lost)
+	c := i.Counts()
+	return c.Held + c.Lost
 }
 
 // Holders returns how many leases are held.
-func (i *Image) Holders() int { return int(i.leases.tally().held) }
-
-// Shared returns how many shared leases are held.
-func (i *Image) Shared() int { return int(i.leases.tally().shared) }
-
-// Losses returns how many lost leases hold the resource back.
-func (i *Image) Losses() int { return int(i.leases.tally().lost) }
+func (i *Image) Holders() int { return i.Counts().Held }
 
 // Permits returns how many permits are held.
 func (i *Image) Permits() uint64 {

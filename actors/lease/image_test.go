@@ -318,7 +318,7 @@ func TestCloneSharesNothing(t *testing.T) {
 	changed := original.Clone()
 	changed.Restart(900, nil)
 	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: losses(original)[0].Grant}, 900)
-	if !sameImage(original, lost()) || changed.Losses() != 1 {
+	if !sameImage(original, lost()) || changed.Counts().Lost != 1 {
 		t.Errorf("the original became %+v, the copy %+v", original, changed)
 	}
 }

@@ -44,9 +44,9 @@ type tally struct {
 func tallyOf(l *Lease) (t tally) {
 	switch {
 	case l.isHeld():
-		t.held, t.permits = 1, permitsHeld(l.Grant)
-		if isShared(l.Grant.GetLimit()) {
-			t.shared = 1
+		t.held, t.permits = 1, 1
+		if slots := len(l.Grant.GetSlots()); slots > 0 {
+			t.shared, t.permits = 1, uint64(slots)
 		}
 		if len(l.Grant.GetSession()) > 0 {
 			t.sessions = 1

@@ -36,7 +36,7 @@ func (i *Image) reentered(who caller, r *messages.AcquireRequest) (own Lease, ok
 	return own, ok
 }
 
-// own returns the lease of which its owner speaks: the one with the token, now or before it was downgraded, and without
+// own returns the lease that its owner names: the one with the token, now or before it was downgraded, and without
 // a token the only one of the owner.
 func (i *Image) own(who caller, token uint64) (own Lease, ok bool) {
 	n := 0

@@ -69,14 +69,11 @@ func otherSession(h Lease, r *messages.AcquireRequest) error {
 		fmt.Sprintf("%q", messages.SessionLabel(messages.SessionHash(r.GetSession()))))
 }
 
-// hear notes that the client of a request that names a session is connected, whatever the answer is.
-func (t *turn) hear(r *messages.AcquireRequest) {
-	if r.GetSession() == "" {
-		return
-	}
+// noteRequest notes that the client of a request that names a session is connected, whatever the answer is.
+func (t *turn) noteRequest(r *messages.AcquireRequest) {
 	x := t.sessions.Find(t.now.Instant, KeyOfSession(r.GetSession()))
 	if x != nil && bytes.Equal(x.secretHash, r.GetSecretHash()) {
-		x.heard = t.now.Instant
+		x.lastRequest = t.now.Instant
 	}
 }
 
@@ -89,10 +86,9 @@ func (t *turn) refusedSession(id string, secretHash []byte) *messages.Reply {
 	tenant, _ := messages.Unqualify(id)
 	switch x := t.sessions.Find(t.now.Instant, KeyOfSession(id)); {
 	case x == nil && !t.sessions.hasRoom(tenant):
-		most := t.sessions.most
 		return t.overloaded(fmt.Sprintf(
 			"the shard has as many sessions with leases as it may, %d, and of a tenant %d; try later",
-			most, most/tenantShares))
+			MaxSessions, MaxSessions/tenantShares))
 	case x == nil:
 		return nil
 	case !x.IsRunning():
@@ -103,7 +99,7 @@ func (t *turn) refusedSession(id string, secretHash []byte) *messages.Reply {
 	return nil
 }
 
-// awaitSessions tells the sessions of the leases whether requests wait for these, if that may have changed.
+// awaitSessions notes in the sessions of the leases whether requests wait for these, if that may have changed.
 func awaitSessions(t *turn) {
 	waits := t.Waiting() > 0
 	if waits == t.awaited && !t.moved {

@@ -356,7 +356,7 @@ func (m *model) placeTaken(s step) bool {
 	})
 }
 
-// refuseAsForeign is what other owners are told.
+// refuseAsForeign is what other owners are answered.
 func (m *model) refuseAsForeign(s step) {
 	if held := m.held(); len(held) > 0 {
 		m.answer(s, "NOT_OWNER", m.lease(held[0]))
@@ -384,7 +384,7 @@ func (m *model) overAs(s step) *overRequest {
 	return nil
 }
 
-// answerOver tells a request how it has ended. Without the secret it is told nothing of its lease.
+// answerOver answers a request how it has ended. Without the secret the answer has nothing of its lease.
 func (m *model) answerOver(s step, over *overRequest) {
 	switch {
 	case over.lease == nil:
@@ -445,7 +445,7 @@ func (g *granted) end(m *model) {
 	}
 }
 
-// how is what its owner is told of a lease that has ended.
+// how is what its owner is answered about a lease that has ended.
 func (g *granted) how() string {
 	if g.ended == "RELEASED" {
 		return "RELEASED"

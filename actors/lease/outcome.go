@@ -13,10 +13,12 @@ type Outcome struct {
 	// Changes.
 	Broken  *journal.Change
 	Answers []Answer
-	// Ephemeral says that the answers tell of an ephemeral lease that was held when the event came, or is
+	// Ephemeral says that the answers are about an ephemeral lease that was held when the event came, or is
 	// now, and that nothing is to be recorded: they need to wait for earlier changes of this resource
 	// only. What is said when that lease has ended has to be proved like anything else.
 	Ephemeral bool
+	// InMemory are the ephemeral leases of the resource after the event.
+	InMemory []Lease
 	// Surrendered are the requests that a [Surrender] has taken out of the queue, in their order: the
 	// requests as they came, but for a wait that is what is left of it. Nothing was decided about
 	// them, so they need not wait for the journal.

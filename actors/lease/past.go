@@ -65,9 +65,11 @@ func (p *past) recall(i *Image, who caller, id string) (ended, bool) {
 	if last := i.Last(); last.Grant.GetRequestId() == id && who.is(last.Grant) {
 		return newEnded(last.Grant, last.How), true
 	}
-	for l := range i.Lost() {
-		if l.Grant.GetRequestId() == id && who.is(l.Grant) {
-			return newEnded(l.Grant, l.How), true
+	if i.HeldBack() {
+		for l := range i.Lost() {
+			if l.Grant.GetRequestId() == id && who.is(l.Grant) {
+				return newEnded(l.Grant, l.How), true
+			}
 		}
 	}
 	return p.shard.find(keyOf(p.resource, who, id))

@@ -16,9 +16,6 @@ func permitsOf(r *messages.AcquireRequest) uint64 { return uint64(max(r.GetPermi
 // permitsHeld returns how many permits a grant has: an exclusive one has no numbers for them.
 func permitsHeld(g *journal.Grant) uint64 { return uint64(max(len(g.GetSlots()), 1)) }
 
-// isShared reports whether others may hold beside the holder of a lease with this limit.
-func isShared(limit uint32) bool { return limit > 1 }
-
 // slotsOf returns the numbers of the permits of a grant. The permit of an exclusive lease has the number 0.
 func slotsOf(g *journal.Grant) []uint32 {
 	if len(g.GetSlots()) == 0 {

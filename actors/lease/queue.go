@@ -97,6 +97,9 @@ func (q *queue) isAnothers(who caller, r *messages.AcquireRequest) bool {
 	return place >= 0 && !who.opens(q.waiters[place].request.GetSecretHash())
 }
 
+// maxShown is how many holders, and how many waiting requests, an answer shows.
+const maxShown = 100
+
 // shown returns the waiting requests at now in their order, at most 100.
 func (q *queue) shown(now Time) (all []*messages.Waiter) {
 	for _, w := range q.waiters[:min(len(q.waiters), maxShown)] {

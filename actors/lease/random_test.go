@@ -302,7 +302,7 @@ func wantSame(t tester, s script, what string, got, want lease.Outcome) {
 	}
 }
 
-// fingerprint tells outcomes apart to the last bit.
+// fingerprint distinguishes outcomes to the last bit.
 func fingerprint(o lease.Outcome) string {
 	h := sha256.New()
 	write := func(m proto.Message) {

@@ -20,13 +20,9 @@ func (t *turn) replyLease(status messages.Status, h Lease) *messages.Reply {
 	return r
 }
 
-const (
-	// maxShown is how many holders, and how many waiting requests, an answer shows.
-	maxShown = 100
-	// maxShownBytes bounds the holders in an answer by what they take when they are stored. In JSON, where a byte may
-	// become six, an answer is below 512 KB all the same.
-	maxShownBytes = 64 << 10
-)
+// maxShownBytes bounds the holders in an answer by what they take when they are stored. In JSON, where a byte may
+// become six, an answer is below 512 KB all the same.
+const maxShownBytes = 64 << 10
 
 // replyTaken is an answer that shows why the resource cannot be had: who holds it, or the first of the lost leases, and
 // how long all of them hold the resource back.
@@ -69,9 +65,9 @@ func (t *turn) exhausted() *messages.Reply {
 	return r
 }
 
-// confirm answers a holder. A request from it shows that it knows of its lease, which is no longer in doubt.
+// confirm answers a holder. A request from it shows that it knows of its lease, which is then acknowledged.
 func (t *turn) confirm(to messages.ReplyTo, status messages.Status, h Lease) {
-	t.doubts.remove(h.token())
+	t.unacknowledged.remove(h.token())
 	r := t.replyLease(status, h)
 	if r.Order = h.Grant.GetExtendOrder(); status == messages.Status_UPDATED {
 		r.Order = h.Grant.GetSetOrder()

@@ -531,7 +531,7 @@ func inEffect(o lease.Outcome, s step) []lease.Answer {
 	})
 }
 
-// reports reports whether the answer tells of the change.
+// reports reports whether the answer shows the change.
 func reports(a lease.Answer, c *journal.Change) bool {
 	same := a.Reply.GetLease().GetToken() == c.GetGrant().GetToken()
 	switch status := a.Reply.GetStatus(); c.GetKind() {

@@ -17,8 +17,8 @@ type Session struct {
 	used Instant
 
 	deadline Instant
-	// heard is when the latest request that named it was taken.
-	heard Instant
+	// lastRequest is when the latest request that named it was taken.
+	lastRequest Instant
 	// ttl is the highest TTL that was promised, in milliseconds. Each lease has it, or is about to: a new owner knows
 	// the recorded TTLs only, and must not let the session end before the promise.
 	ttl uint32
@@ -60,14 +60,15 @@ func (x *Session) Deadline() Instant {
 	return x.deadline
 }
 
-// Heard returns when the latest request that named the session was taken: its client was connected shortly before.
-func (x *Session) Heard() Instant { return x.heard }
+// LastRequest returns when the latest request that named the session was taken: its client was connected shortly
+// before.
+func (x *Session) LastRequest() Instant { return x.lastRequest }
 
 // IsAwaited reports whether another request waits for a lease of the session.
 func (x *Session) IsAwaited() bool { return len(x.awaited) > 0 }
 
 // Opens reports whether a request with this secret may end the session.
-func (x *Session) Opens(secret []byte) bool { return messages.Opens(x.secretHash, secret) }
+func (x *Session) Opens(secret []byte) bool { return newCaller("", secret).opens(x.secretHash) }
 
 // Resources returns the resources of its leases; one with several leases may be in it more than once.
 func (x *Session) Resources() []string {

@@ -464,7 +464,7 @@ func TestRequestsOfASessionAreHeard(t *testing.T) {
 		if tc.heard {
 			at = at.Add(100 * ms)
 		}
-		if got := sessions.Find(0, lease.KeyOfSession(session)).Heard(); got != at {
+		if got := sessions.Find(0, lease.KeyOfSession(session)).LastRequest(); got != at {
 			t.Errorf("%s: heard at %v, want %v", tc.when, got, at)
 		}
 	}

@@ -28,7 +28,6 @@ func KeyOfSession(id string) SessionKey { return SessionKey(messages.SessionHash
 // No method reads a clock.
 type Sessions struct {
 	byKey map[SessionKey]*Session
-	most  int
 	// groups has the sessions of each tenant that had some.
 	groups map[string]*group
 	// epoch and changes make the numbers that [Reply.losses] shows.
@@ -51,8 +50,7 @@ type News struct {
 
 // NewSessions returns the sessions of a shard that has none yet, in an epoch of its journal.
 func NewSessions(epoch uint64) *Sessions {
-	return &Sessions{byKey: make(map[SessionKey]*Session), most: MaxSessions, groups: make(map[string]*group),
-		epoch: epoch}
+	return &Sessions{byKey: make(map[SessionKey]*Session), groups: make(map[string]*group), epoch: epoch}
 }
 
 // HasNews reports whether [Sessions.News] has any.
@@ -113,7 +111,7 @@ func (s *Sessions) Keep(now Instant, x *Session, ttlMillis uint32, lengthen bool
 	if deadline < x.deadline {
 		s.news.Sooner = append(s.news.Sooner, x)
 	}
-	x.deadline, x.heard = deadline, now
+	x.deadline, x.lastRequest = deadline, now
 	s.rest(now, x)
 	x.raise(ttlMillis)
 	if !x.IsSettled() {
@@ -130,7 +128,7 @@ func (s *Sessions) enter(now Instant, id string, ttlMillis uint32, secretHash []
 		x = s.open(key, tenant, ttlMillis, secretHash)
 		x.deadline = now.Add(ttl(x.ttl))
 	}
-	x.heard = now
+	x.lastRequest = now
 	s.rest(now, x)
 	return x
 }
@@ -162,18 +160,14 @@ func (s *Sessions) of(g *journal.Grant) *Session {
 	return s.byKey[SessionKey(g.GetSession())]
 }
 
-// follow keeps the sessions of a lease as a change leaves them, and reports whether the lease has joined or left one.
-// before is the lease as it was, nil for a new one.
-func (s *Sessions) follow(now Instant, before *journal.Grant, c *journal.Change) (moved bool) {
+// follow keeps the sessions of a lease as a change leaves them. before is the lease as it was, nil for a new one.
+func (s *Sessions) follow(now Instant, before *journal.Grant, c *journal.Change) {
 	if len(before.GetSession()) > 0 {
 		s.leave(now, before, isLoss(c))
-		moved = true
 	}
 	if isHeld(c.GetKind()) && len(c.GetGrant().GetSession()) > 0 {
 		s.join(c.GetGrant())
-		moved = true
 	}
-	return moved
 }
 
 // downgraded is the reason of the end of a lease in whose place another one is.
@@ -283,13 +277,13 @@ func (s *Sessions) Reset(now Instant, resource string, i *Image) {
 
 // Deadline returns when a present lease ends: with its session, if it has one.
 func (s *Sessions) Deadline(h Lease) Instant {
-	switch x := s.of(h.Grant); {
-	case x != nil:
-		return x.deadline
-	case len(h.Grant.GetSession()) > 0:
-		return 0
+	if len(h.Grant.GetSession()) == 0 {
+		return h.Deadline
 	}
-	return h.Deadline
+	if x := s.of(h.Grant); x != nil {
+		return x.deadline
+	}
+	return 0
 }
 
 // Lease returns the public view of a present lease at now.

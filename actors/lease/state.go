@@ -9,10 +9,12 @@ type State struct {
 	resource string
 	image    Image
 	queue    queue
-	// doubts are the grants of whose holders nothing has been received since.
-	doubts   doubts
-	past     past
-	sessions *Sessions
+	// unacknowledged are the grants of whose holders nothing has been received since.
+	unacknowledged unacknowledged
+	past           past
+	sessions       *Sessions
+	// hasEphemeral: an ephemeral lease was granted here.
+	hasEphemeral bool
 	// awaited is what was last reported to the sessions of the leases: whether requests wait. moved: a lease has joined
 	// or left one since.
 	awaited, moved bool

@@ -6,7 +6,7 @@ import "github.com/holdfast-io/holdfast/messages"
 func (s *State) Step(now Time, e Event) Outcome {
 	t := &turn{State: s, now: now}
 	settle(t)
-	held, inMemory := s.image.Held(), t.image.ephemeral()
+	held, inMemory := s.image.Held(), s.hasEphemeral && t.image.ephemeral()
 	switch e := e.(type) {
 	case Acquire:
 		acquire(t, e)
@@ -30,8 +30,14 @@ func (s *State) Step(now Time, e Event) Outcome {
 		surrender(t)
 	case Tick, Keep, EndSession: // the latter two are of [Sessions]
 	}
-	awaitSessions(t)
-	t.out.Ephemeral = len(t.out.Changes) == 0 && (held || t.image.Held()) && (!held || inMemory) && t.image.ephemeral()
+	if len(t.sessions.byKey) > 0 {
+		awaitSessions(t)
+	}
+	if s.hasEphemeral {
+		t.out.Ephemeral = len(t.out.Changes) == 0 && (held || t.image.Held()) && (!held || inMemory) &&
+			t.image.ephemeral()
+		t.out.InMemory = s.Ephemeral()
+	}
 	return t.out
 }
 
@@ -40,12 +46,14 @@ func (s *State) Step(now Time, e Event) Outcome {
 // them is looked at first.
 func settle(t *turn) {
 	left := timeOut(t)
-	left = settleSessions(t) || left
+	if len(t.sessions.byKey) > 0 {
+		left = settleSessions(t) || left
+	}
 	for h, isDue := t.image.due(t.now.Instant); isDue; h, isDue = t.image.due(t.now.Instant) {
 		t.end(h, messages.Event_EXPIRED, "")
 		left = true
 	}
-	if endDelays(t) || left {
+	if t.image.HeldBack() && endDelays(t) || left {
 		t.serve()
 	}
 }

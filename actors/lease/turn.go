@@ -26,10 +26,12 @@ func (t *turn) answerWaiter(to messages.ReplyTo, r *messages.Reply) {
 // is the lease as it was, nil for a grant. What is granted or extended runs from at.
 func (t *turn) apply(at Instant, before *journal.Grant, c *journal.Change) {
 	t.image.Apply(c, at)
-	if t.sessions.follow(at, before, c) {
+	if len(before.GetSession())+len(c.GetGrant().GetSession()) > 0 {
+		t.sessions.follow(at, before, c)
 		t.moved = true
 	}
 	if c.GetGrant().GetDurability() == messages.Durability_EPHEMERAL {
+		t.hasEphemeral = true
 		if c.GetKind() == messages.Event_BROKEN {
 			t.out.Broken = c
 		}
@@ -45,7 +47,7 @@ func (t *turn) apply(at Instant, before *journal.Grant, c *journal.Change) {
 func (t *turn) end(l Lease, kind messages.Event_Kind, reason string) {
 	t.apply(t.now.Instant, l.Grant, &journal.Change{Kind: kind, Grant: l.Grant, Reason: reason})
 	t.past.end(t.now.Instant, l.Grant, kind, t.image.leases.isLast(l.token()))
-	t.doubts.remove(l.token())
+	t.unacknowledged.remove(l.token())
 }
 
 // extend puts g in the place of a lease, and lets it run from at.

@@ -1,32 +1,14 @@
 package lease
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // with returns a changed copy of a grant.
 func with(g *journal.Grant, change func(*journal.Grant)) *journal.Grant {
-	c := &journal.Grant{
-		Resource:     g.GetResource(),
-		Owner:        g.GetOwner(),
-		Token:        g.GetToken(),
-		TtlMs:        g.GetTtlMs(),
-		AcquiredAtMs: g.GetAcquiredAtMs(),
-		Durability:   g.GetDurability(),
-		Metadata:     g.GetMetadata(),
-		RequestId:    g.GetRequestId(),
-		Limit:        g.GetLimit(),
-		Slots:        g.GetSlots(),
-		Phase:        g.GetPhase(),
-		Former:       g.GetFormer(),
-		Session:      g.GetSession(),
-		DelayMs:      g.GetDelayMs(),
-		Confirm:      g.GetConfirm(),
-		SecretHash:   g.GetSecretHash(),
-		Identity:     g.GetIdentity(),
-		ExtendOrder:  g.GetExtendOrder(),
-		SetOrder:     g.GetSetOrder(),
-	}
+	c := proto.CloneOf(g)
 	change(c)
 	return c
 }

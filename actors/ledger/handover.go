@@ -26,12 +26,3 @@ func (l *Ledger) HandOver(now lease.Instant, bytes int) lease.Left {
 // Inherited returns what the commit right before the last one hands over, if the last one took the shard over; else
 // nil.
 func (l *Ledger) Inherited() *journal.HandOver { return l.inherited }
-
-// inherit keeps what a commit hands over until the next one, and what that one takes over.
-func (l *Ledger) inherit(c *journal.Commit) {
-	l.inherited = nil
-	if c.GetOpened() {
-		l.inherited = l.handOver
-	}
-	l.handOver = c.GetHandOver()
-}

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -25,8 +23,8 @@ type Ledger struct {
 	// held counts the leases that are held or hold their resource back, free the resources that are free and
 	// remembered; both are valid from Restart on.
 	held, free int
-	// heldBy is the part of held that is each tenant's; nil if no tenant has a lease.
-	heldBy map[string]int
+	// onHeld gets the changes of held; nil: nobody does.
+	onHeld func(resource string, more int)
 	// latest is the latest use of a resource that was read, in Unix milliseconds. began is when the owner began to
 	// decide, with a wall clock that is not before it; zero until then.
 	latest int64
@@ -84,24 +82,15 @@ func (l *Ledger) First() uint64 { return l.first }
 // Held returns how many persistent leases are held now, or hold their resource back.
 func (l *Ledger) Held() int { return l.held }
 
-// HeldBy returns how many of the leases that [Ledger.Held] counts are a tenant's.
-func (l *Ledger) HeldBy(tenant string) int { return l.heldBy[tenant] }
-
-// Tenants returns the tenants that have such leases, in any order.
-func (l *Ledger) Tenants() iter.Seq[string] { return maps.Keys(l.heldBy) }
+// OnHeld has changed called with each resource of which there are more of the leases that [Ledger.Held] counts, or
+// fewer if the number is negative. It is called before [Ledger.Restart], which counts from 0.
+func (l *Ledger) OnHeld(changed func(resource string, more int)) { l.onHeld = changed }
 
 // addHeld counts leases of a resource, fewer if n is negative.
 func (l *Ledger) addHeld(resource string, n int) {
 	l.held += n
-	tenant, _ := messages.Unqualify(resource)
-	if tenant == "" || n == 0 {
-		return
-	}
-	if l.heldBy == nil {
-		l.heldBy = make(map[string]int)
-	}
-	if l.heldBy[tenant] += n; l.heldBy[tenant] == 0 {
-		delete(l.heldBy, tenant)
+	if n != 0 && l.onHeld != nil {
+		l.onHeld(resource, n)
 	}
 }
 
@@ -193,7 +182,7 @@ func (l *Ledger) wasStored(p *page) bool {
 // What was recorded before counts as used now: the wall clocks of its writers are not compared with this one.
 func (l *Ledger) Restart(now lease.Time, taken func(resource string, image *lease.Image)) {
 	l.began = lease.Time{Instant: now.Instant, UnixMillis: max(now.UnixMillis, l.latest)}
-	l.held, l.free, l.heldBy = 0, 0, nil
+	l.held, l.free = 0, 0
 	l.pages.each(func(p *page) {
 		l.free += p.free()
 		for resource, e := range p.entries {
@@ -230,7 +219,7 @@ func follows(i *lease.Image, c *journal.Change) error {
 	g, last := c.GetGrant(), i.Last()
 	wrong := func(what string, token uint64) error {
 		return fmt.Errorf("%w: %s of %s token %d where token %d stands (%s)", journal.ErrCorrupt,
-			what, messages.Spoken(c.Name()), token, i.Token(), last.How)
+			what, messages.QuoteResource(c.Name()), token, i.Token(), last.How)
 	}
 	_, stands := i.Find(messages.Token(g.GetToken()))
 	if c.GetKind() == messages.Event_CONFIRMED {

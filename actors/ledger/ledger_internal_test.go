@@ -199,7 +199,7 @@ func state(l *Ledger) string {
 				lines[resource] += fmt.Sprintf("  lost %s %v\n", l.How, inWords(l.Grant))
 			}
 			if i.IsFree() {
-				lines[resource] = fmt.Sprintf("%s: %+v\n", resource, unaged(bury(i)))
+				lines[resource] = fmt.Sprintf("%s: %+v\n", resource, unaged(newTombstone(i)))
 			}
 		}
 		for resource, stone := range p.tombstones {
@@ -334,7 +334,7 @@ func (s *scribe) checkCounts() {
 	}
 }
 
-// checkEnds checks that the last owner of a resource that is remembered hears how its lease ended, and
+// checkEnds checks that the last owner of a resource that is remembered learns how its lease ended, and
 // that no other one does.
 func (s *scribe) checkEnds() {
 	s.Helper()

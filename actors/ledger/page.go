@@ -95,7 +95,8 @@ func (p *page) remove(resource string, e *entry) {
 // count adds an entry to the figures of the page, n times.
 func (p *page) count(e *entry, n int) {
 	p.weight += n * e.weight()
-	p.leases, p.shared, p.lost = p.leases+n*e.Leases(), p.shared+n*e.Shared(), p.lost+n*e.Losses()
+	c := e.Counts()
+	p.leases, p.shared, p.lost = p.leases+n*(c.Held+c.Lost), p.shared+n*c.Shared, p.lost+n*c.Lost
 	switch {
 	case !e.IsFree():
 		p.taken += n
@@ -152,7 +153,7 @@ func (p *page) put(resource string, e *entry) {
 		p.count(there, 1)
 		return
 	}
-	if _, buried := p.tombstones[resource]; buried {
+	if _, hasTombstone := p.tombstones[resource]; hasTombstone {
 		p.removeTombstone(resource)
 	}
 	added := *e

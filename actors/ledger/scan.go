@@ -159,25 +159,25 @@ type listed struct {
 	grant *journal.Grant
 }
 
-// resources calls tell with the resources of a page that have such leases as the query asks for, in any order. No
+// resources calls visit with the resources of a page that have such leases as the query asks for, in any order. No
 // ephemeral lease holds its resource back.
-func (s *Scan) resources(p *page, tell func(resource string)) {
+func (s *Scan) resources(p *page, visit func(resource string)) {
 	if s.query.HeldBack {
 		for resource, e := range p.entries {
 			if e.HeldBack() {
-				tell(resource)
+				visit(resource)
 			}
 		}
 		return
 	}
 	for resource, e := range p.entries {
 		if e.Held() {
-			tell(resource)
+			visit(resource)
 		}
 	}
 	for resource := range p.ephemeral {
 		if e, ok := p.entries[resource]; !ok || !e.Held() {
-			tell(resource)
+			visit(resource)
 		}
 	}
 }

@@ -36,8 +36,10 @@ func (l *Ledger) Stage(c *journal.Commit, decided func(change int) lease.Instant
 	if err := s.tail.Follow(c); err != nil {
 		return nil, err
 	}
-	if err := c.GetHandOver().Check(); err != nil {
-		return nil, err
+	if h := c.GetHandOver(); h != nil {
+		if err := h.Check(); err != nil {
+			return nil, err
+		}
 	}
 	if n := len(c.GetChanges()); n > 1 && s.places == nil {
 		s.places = make(map[string]int, n)
@@ -100,7 +102,11 @@ func (l *Ledger) Apply(position uint64, s *Staged) {
 		l.pages.each(func(p *page) { p.partial = l.isPartial(s, p) })
 	}
 	l.tail = s.tail
-	l.inherit(c)
+	l.inherited = nil
+	if c.GetOpened() {
+		l.inherited = l.handOver
+	}
+	l.handOver = c.GetHandOver()
 	for i := range s.after {
 		l.put(s.after[i].resource, &s.after[i].entry)
 	}

@@ -13,7 +13,7 @@ func (p *page) load(stored *journal.Page) error {
 	for _, s := range stored.GetEntries() {
 		resource := s.Name()
 		if !stored.Covers(resource) {
-			return fmt.Errorf("%w: resource %s belongs elsewhere", journal.ErrCorrupt, messages.Spoken(resource))
+			return fmt.Errorf("%w: resource %s belongs elsewhere", journal.ErrCorrupt, messages.QuoteResource(resource))
 		}
 		if _, known := p.find(resource); known {
 			return fmt.Errorf("%w: resource %q is there twice", journal.ErrCorrupt, resource)
@@ -31,7 +31,7 @@ func (p *page) insert(s *journal.Entry) {
 	if !e.IsFree() || e.OwnerDigest == 0 {
 		p.add(resource, e)
 	} else {
-		p.addTombstone(resource, bury(e))
+		p.addTombstone(resource, newTombstone(e))
 	}
 }
 

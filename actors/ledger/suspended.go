@@ -15,10 +15,10 @@ func (l *Ledger) Suspend(resource string, i lease.Image, now lease.Instant) {
 		return
 	}
 	e.used = max(e.used, l.usedAt(now))
-	if _, buried := p.tombstones[resource]; buried {
-		p.tombstones[resource] = bury(e)
+	if _, hasTombstone := p.tombstones[resource]; hasTombstone {
+		p.tombstones[resource] = newTombstone(e)
 	}
-	p.suspend(strings.Clone(resource), bury(&entry{Image: i})) // the name may be a part of a larger string
+	p.suspend(strings.Clone(resource), newTombstone(&entry{Image: i})) // the name may be a part of a larger string
 }
 
 func (p *page) suspend(resource string, t tombstone) {

@@ -32,8 +32,8 @@ func (t tombstone) state() messages.Event_Kind {
 	return messages.Event_Kind(t.usedState & (1<<stateBits - 1))
 }
 
-// bury returns the tombstone of a free entry.
-func bury(e *entry) tombstone {
+// newTombstone returns the tombstone of a free entry.
+func newTombstone(e *entry) tombstone {
 	i := e.Shrink()
 	last := i.Last()
 	return tombstone{
@@ -63,7 +63,7 @@ func (p *page) shrink(before int64) {
 	for resource, e := range p.entries {
 		if e.IsFree() && e.used < before {
 			p.remove(resource, e)
-			p.addTombstone(strings.Clone(resource), bury(e)) // the name may be a part of a larger string
+			p.addTombstone(strings.Clone(resource), newTombstone(e)) // the name may be a part of a larger string
 			p.dirty = true
 		}
 	}

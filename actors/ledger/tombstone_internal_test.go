@@ -31,7 +31,7 @@ func TestTombstoneIsAShrunkResource(t *testing.T) {
 		}
 		e := &entry{used: stored.GetUsedMs(), Image: lease.Restore(stored)}
 		want := e.Shrink()
-		buried := bury(e).entry("r")
+		buried := newTombstone(e).entry("r")
 		read := newPage(0, 0)
 		read.insert(buried.store("r"))
 		again, _ := read.find("r")

@@ -21,7 +21,7 @@ func (l *Ledger) Pages() iter.Seq[*journal.Record] {
 func (l *Ledger) Adopt(e *journal.Entry) error {
 	p := l.pages.page(e.Name())
 	if _, known := p.find(e.Name()); known {
-		return fmt.Errorf("%w: resource %s is there twice", journal.ErrCorrupt, messages.Spoken(e.Name()))
+		return fmt.Errorf("%w: resource %s is there twice", journal.ErrCorrupt, messages.QuoteResource(e.Name()))
 	}
 	p.insert(e)
 	l.latest = max(l.latest, e.GetUsedMs())

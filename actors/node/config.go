@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -69,6 +70,22 @@ type Config struct {
 	Log    *slog.Logger
 	// Audit receives what operators did, and which nodes came and went; nil: Log does.
 	Audit *slog.Logger
+}
+
+// Storage is what the NATS server in the process of a node stores on.
+type Storage struct {
+	// Synced: a write is confirmed only when it is on disk.
+	Synced bool `json:"synced"`
+	// FreeBytes is how much of the TotalBytes of the disk is free for this process. Both are 0 if the system does not
+	// say.
+	FreeBytes  uint64 `json:"free_bytes"`
+	TotalBytes uint64 `json:"total_bytes"`
+	// Fault is why the server cannot store now; empty if it can.
+	Fault string `json:"fault,omitempty"`
+	// Behind is how many replicas are away or behind, of each shard whose stream this server leads: no other one knows.
+	Behind map[uint32]int `json:"behind,omitempty"`
+	// Certificates is when those of the server end, by what they are for.
+	Certificates map[string]time.Time `json:"certificates,omitempty"`
 }
 
 // connections are those that the node needs to work.

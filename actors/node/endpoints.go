@@ -67,8 +67,8 @@ type endpoints struct {
 	// changing lets one change at a time open and close subscriptions.
 	changing sync.Mutex
 	// own are the direct endpoints of no tenant, tenants the subscriptions of each tenant.
-	own     doors
-	tenants map[*tenant]*doors
+	own     subscriptions
+	tenants map[*tenant]*subscriptions
 	// messages and bytes may wait on each subscription of a tenant.
 	messages, bytes int
 
@@ -79,8 +79,8 @@ type endpoints struct {
 	unreadBefore uint64
 }
 
-// doors are the subscriptions for the requests of one tenant, or of none: a flood of one fills only its own.
-type doors struct {
+// subscriptions are those for the requests of one tenant, or of none: a flood of one fills only its own.
+type subscriptions struct {
 	tenant *tenant
 	fronts []*nats.Subscription
 	shards map[uint32]*nats.Subscription
@@ -91,7 +91,7 @@ func newEndpoints(cfg Config, s *service.Service, request handler) *endpoints {
 		nc: cfg.Intake, prefix: cfg.Prefix, log: cfg.Log, service: s, request: request,
 		direct: s.Endpoint("direct", string(cfg.Prefix)+".shard.*.>", ownerGroup), shardCount: cfg.Shards,
 		maxOpen: len(messages.Operations) + 2 + int(cfg.Shards), warnings: onceASecond(),
-		own: doors{shards: make(map[uint32]*nats.Subscription)}, tenants: make(map[*tenant]*doors),
+		own: subscriptions{shards: make(map[uint32]*nats.Subscription)}, tenants: make(map[*tenant]*subscriptions),
 		open: make(map[*nats.Subscription]bool),
 	}
 }
@@ -130,15 +130,15 @@ func (e *endpoints) subscribe(
 func (e *endpoints) setDirect(shard uint32, open bool) bool {
 	e.changing.Lock()
 	defer e.changing.Unlock()
-	done := e.setDoor(&e.own, shard, open)
+	done := e.setDirectOf(&e.own, shard, open)
 	for _, d := range e.tenants {
-		done = e.setDoor(d, shard, open) && done
+		done = e.setDirectOf(d, shard, open) && done
 	}
 	return done
 }
 
-// setDoor is setDirect for a tenant, or none.
-func (e *endpoints) setDoor(d *doors, shard uint32, open bool) bool {
+// setDirectOf is setDirect for a tenant, or none.
+func (e *endpoints) setDirectOf(d *subscriptions, shard uint32, open bool) bool {
 	sub := d.shards[shard]
 	switch {
 	case !open:
@@ -176,7 +176,7 @@ func (e *endpoints) close(sub *nats.Subscription) {
 func (e *endpoints) addTenant(t *tenant) error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
-	d := &doors{tenant: t, shards: make(map[uint32]*nats.Subscription)}
+	d := &subscriptions{tenant: t, shards: make(map[uint32]*nats.Subscription)}
 	e.tenants[t] = d
 	for _, f := range e.fronts {
 		sub, err := e.subscribe(t, f.subject, serviceName, f.counter, f.handle)
@@ -186,7 +186,7 @@ func (e *endpoints) addTenant(t *tenant) error {
 		d.fronts = append(d.fronts, sub)
 	}
 	for shard := range e.own.shards {
-		if !e.setDoor(d, shard, true) {
+		if !e.setDirectOf(d, shard, true) {
 			return fmt.Errorf("the direct endpoint of shard %d cannot be opened", shard)
 		}
 	}
@@ -224,7 +224,7 @@ func (e *endpoints) boundTenants(count int) error {
 }
 
 // all returns the subscriptions.
-func (d *doors) all() []*nats.Subscription {
+func (d *subscriptions) all() []*nats.Subscription {
 	return slices.AppendSeq(slices.Clone(d.fronts), maps.Values(d.shards))
 }
 

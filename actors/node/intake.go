@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ type intake struct {
 	admission *admission
 	outbox    *outbox
 	transport *transport
-	verifier  *identity.Verifier
+	verifier  *identity.Verifier // nil if senders are not verified
 	routers   routing.Table
 	peers     *peers // nil if the node is alone
 	surveyor  *surveyor
@@ -38,14 +39,11 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 	to := routing.ReplyTo(m)
 	to.Origin = messages.Origin{Tenant: a.Tenant, Operation: a.Operation, Received: i.now()}
 	if i.admission.admit(t, m, to) {
-		if trace := routing.Trace(m); trace != nil {
-			i.traces.begin(trace)
-			to.Origin.Trace = trace
+		if len(m.Header) > 0 {
+			to.Origin.Trace = i.traces.begin(m)
+			err = cmp.Or(err, checkHeaders(m))
 		}
-		if err == nil {
-			err = checkHeaders(m)
-		}
-		if err == nil && i.verifier.Needed(a.Operation) {
+		if err == nil && i.verifier != nil && identity.Needed(a.Operation) {
 			to.Origin.Identity, err = i.verifier.Of(m)
 		}
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
@@ -68,10 +66,7 @@ func (i *intake) forwarded(m *nats.Msg) {
 	to := routing.ForwardedReplyTo(m)
 	to.Origin.Operation, to.Origin.Received = a.Operation, i.now()
 	if i.admission.admit(nil, m, to) { // the node that took it in has counted it for its tenant
-		if trace := routing.Trace(m); trace != nil {
-			i.traces.begin(trace)
-			to.Origin.Trace = trace
-		}
+		to.Origin.Trace = i.traces.begin(m)
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data, Hops: routing.Hops(m)}, a, err)
 	}
 }
@@ -112,10 +107,7 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 		i.transport.Refuse(routing.Envelope{ReplyTo: to}, err)
 		return
 	}
-	behind, trace := isBehind(m), routing.Trace(m)
-	if trace != nil {
-		i.traces.begin(trace)
-	}
+	behind, trace := isBehind(m), i.traces.begin(m)
 	es := make([]routing.Envelope, 0, len(calls))
 	for _, c := range calls {
 		to.Call, to.Origin.Operation, to.Origin.Trace = c.ID, c.Operation, nil
@@ -147,8 +139,10 @@ func (i *intake) split(m *nats.Msg, to *messages.ReplyTo) (calls []messages.Spli
 	if err = checkHeaders(m); err != nil {
 		return nil, err
 	}
-	if to.Origin.Identity, err = i.verifier.Of(m); err != nil {
-		return nil, err
+	if i.verifier != nil {
+		if to.Origin.Identity, err = i.verifier.Of(m); err != nil {
+			return nil, err
+		}
 	}
 	return messages.SplitBatch(to.Encoding, m.Data)
 }
@@ -198,7 +192,7 @@ func (i *intake) undeliverable(m *nats.Msg) {
 	grants, probe := i.outbox.undeliverable.parse(m)
 	if probe != nil {
 		if shard := i.routers[probe.Shard].Local(); shard != nil {
-			shard.Unheard(probe.Session, probe.Number)
+			shard.NoListener(probe.Session, probe.Number)
 		}
 	}
 	for _, g := range grants {

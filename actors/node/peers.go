@@ -40,8 +40,8 @@ type peers struct {
 	// forwarding are the requests that wait to be forwarded.
 	forwarding *queue[forwarding]
 	traces     *traces
-	// mute: the last announcement could not be sent.
-	mute bool
+	// unannounced: the last announcement could not be sent.
+	unannounced bool
 }
 
 // forwarding is a request on its way to another node.
@@ -137,12 +137,12 @@ func (p *peers) announce(a *peer.Announcement) {
 		err = p.nc.Publish(p.prefix.Announcement(name), data)
 	}
 	switch {
-	case err != nil && !p.mute:
+	case err != nil && !p.unannounced:
 		p.log.Warn("cannot announce this node: the others will consider it lost", "error", err)
-	case err == nil && p.mute:
+	case err == nil && p.unannounced:
 		p.log.Info("this node is announced again")
 	}
-	p.mute = err != nil
+	p.unannounced = err != nil
 }
 
 // forward queues a request for another node, and reports whether there was room for it. It does not block.

@@ -24,7 +24,7 @@ func (s *starter) start(shard uint32) *actors.Shard { return s.launch(s.config(s
 // startYielding starts a shard that other nodes may take.
 func (s *starter) startYielding(shard uint32, changed func()) *actors.Shard {
 	cfg := s.config(shard)
-	cfg.Yields, cfg.Changed = true, changed
+	cfg.Changed = changed
 	cfg.Pass = func(r *actors.Request) { s.giveBack(shard, r) }
 	return s.launch(cfg)
 }

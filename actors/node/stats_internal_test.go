@@ -45,10 +45,10 @@ func TestCountsOfShardsThatEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			want(opening, "opened")
-			err := shard.Send(&actors.Request{
+			_, err := shard.SendAll([]actors.Request{{
 				Resource: fmt.Sprint("r", opening),
 				Event:    lease.Acquire{Request: &messages.AcquireRequest{Owner: "a", TtlMs: 60_000}},
-			})
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -81,16 +81,16 @@ func TestForgedSurveyAnswers(t *testing.T) {
 			under: make(map[uint64]*survey), of: make(map[string]int)}
 		first, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
 		second, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
-		heard, forged := s.subject(first, 0), []byte(`{"status":"EXTENDED"}`)
+		observed, forged := s.subject(first, 0), []byte(`{"status":"EXTENDED"}`)
 		for _, subject := range []string{
-			strings.TrimSuffix(heard, fmt.Sprintf("%d.0", first)) + fmt.Sprintf("%d.0", second),
-			strings.TrimSuffix(heard, "0") + "1",
+			strings.TrimSuffix(observed, fmt.Sprintf("%d.0", first)) + fmt.Sprintf("%d.0", second),
+			strings.TrimSuffix(observed, "0") + "1",
 			s.inbox.prefix + fmt.Sprintf("%d.0", second),
-			strings.Replace(heard, s.inbox.prefix, newInbox(&nats.Conn{}).prefix, 1),
+			strings.Replace(observed, s.inbox.prefix, newInbox(&nats.Conn{}).prefix, 1),
 		} {
 			s.answered(&nats.Msg{Subject: subject, Data: forged})
 		}
-		s.answered(&nats.Msg{Subject: heard, Data: []byte(`{"status":"NOT_HELD"}`)})
+		s.answered(&nats.Msg{Subject: observed, Data: []byte(`{"status":"NOT_HELD"}`)})
 		if v := s.under[second]; len(v.left) != 8 || v.sum.done != 0 {
 			t.Errorf("forged answers count: %+v", v)
 		}
@@ -100,8 +100,8 @@ func TestForgedSurveyAnswers(t *testing.T) {
 		a := &admission{prefix: messages.DefaultPrefix, drops: newDrops(slog.New(slog.DiscardHandler)),
 			own: []inbox{s.inbox}}
 		m := &nats.Msg{Subject: "holdfast.get.a"}
-		if a.mayReach(m, messages.ReplyTo{Subject: heard}) ||
-			!a.mayReach(m, messages.ReplyTo{Subject: heard, Origin: messages.Origin{Inner: true}}) ||
+		if a.mayReach(m, messages.ReplyTo{Subject: observed}) ||
+			!a.mayReach(m, messages.ReplyTo{Subject: observed, Origin: messages.Origin{Inner: true}}) ||
 			!a.mayReach(m, messages.ReplyTo{Subject: "_INBOX.c"}) {
 			t.Error(
 				"the answer to a client goes to an inbox of the node, or another answer does not go where it should")

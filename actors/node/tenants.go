@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -236,37 +235,4 @@ func (s *tenants) figures() []TenantFigures {
 		})
 	}
 	return figures
-}
-
-// SetTenants makes these the tenants of the node, which must have been started with a list of tenants. Requests of new
-// ones are taken when it returns, and those of removed ones have no responders any more; what removed ones hold stays
-// until it expires or is released by an operator. Changed limits apply to the next request. After an error that names a
-// rule the tenants are as before.
-func (n *Node) SetTenants(limits map[string]TenantLimits) error {
-	t := n.intake.tenants
-	if !t.on {
-		return errors.New("this node was started without tenants")
-	}
-	t.setting.Lock()
-	defer t.setting.Unlock()
-	if err := t.check(limits); err != nil {
-		return err
-	}
-	added, removed, old := t.set(limits)
-	for _, gone := range removed {
-		n.endpoints.removeTenant(gone)
-	}
-	errs := []error{n.endpoints.boundTenants(len(limits))}
-	for _, tenant := range added {
-		errs = append(errs, n.endpoints.addTenant(tenant))
-	}
-	for _, err := range old {
-		n.outbox.forget(err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("listen for requests of tenants: %w", err)
-	}
-	// without a connection, the client library subscribes when there is one again
-	_ = n.cfg.Intake.FlushTimeout(flushTimeout)
-	return nil
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors"
@@ -30,11 +31,13 @@ type traces struct {
 	tracer Tracer // nil if there is none
 }
 
-// begin notes in a trace that its request has just come.
-func (t *traces) begin(trace *messages.Trace) {
-	if t.tracer != nil {
+// begin returns the trace of a request that has just come; nil if it has none.
+func (t *traces) begin(m *nats.Msg) *messages.Trace {
+	trace := routing.Trace(m)
+	if trace != nil && t.tracer != nil {
 		trace.Received = t.now()
 	}
+	return trace
 }
 
 // another returns a trace that begins like one, nil like none.

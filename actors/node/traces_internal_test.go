@@ -16,11 +16,10 @@ import (
 func TestTraceWithoutTracer(t *testing.T) {
 	x := &traces{clock: actors.SystemClock()}
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	trace := routing.Trace(&nats.Msg{Header: nats.Header{messages.HeaderTraceparent: {parent}}})
+	trace := x.begin(&nats.Msg{Header: nats.Header{messages.HeaderTraceparent: {parent}}})
 	if trace == nil {
 		t.Fatal("no trace")
 	}
-	x.begin(trace)
 	e := routing.Envelope{ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: trace}}, Resource: "a", Shard: 1,
 		Hops: 1}
 	x.locate(&e, true)
@@ -33,21 +32,21 @@ func TestTraceWithoutTracer(t *testing.T) {
 	}
 }
 
-// told counts what a tracer is told.
-type told struct{ answered, forwarded int }
+// reported counts what a tracer receives.
+type reported struct{ answered, forwarded int }
 
-func (x *told) Answered(*messages.Trace, messages.Operation, *messages.Reply, time.Duration) {
+func (x *reported) Answered(*messages.Trace, messages.Operation, *messages.Reply, time.Duration) {
 	x.answered++
 }
 
-func (x *told) Forwarded(t *messages.Trace, _ messages.Operation, _ time.Duration) messages.TraceContext {
+func (x *reported) Forwarded(t *messages.Trace, _ messages.Operation, _ time.Duration) messages.TraceContext {
 	x.forwarded++
 	return t.Context
 }
 
 // A request that there is no room to forward was not forwarded.
 func TestNoRoomToForward(t *testing.T) {
-	tracer := new(told)
+	tracer := new(reported)
 	x := &traces{clock: actors.SystemClock(), tracer: tracer}
 	refused := newQueue(1, func([]lease.Answer) {})
 	full := &peers{traces: x, forwarding: newQueue(0, func([]forwarding) {})}
@@ -60,6 +59,6 @@ func TestNoRoomToForward(t *testing.T) {
 		}
 	}
 	if tracer.forwarded > 0 {
-		t.Error("the tracer is told that it was forwarded")
+		t.Error("the tracer receives that it was forwarded")
 	}
 }

@@ -13,9 +13,9 @@ import (
 const (
 	// batchEvents bounds a batch: as many events as fit into one batch of JetStream.
 	batchEvents = 1000
-	// shortestRest and longestRest bound the delay between two attempts to publish or to read.
-	shortestRest = 10 * time.Millisecond
-	longestRest  = time.Second
+	// minRest and maxRest bound the delay between two attempts to publish or to read.
+	minRest = 10 * time.Millisecond
+	maxRest = time.Second
 )
 
 // Publisher publishes what one term of a shard has committed, on a goroutine of its own, so that no lock
@@ -92,7 +92,7 @@ func (p *Publisher) Run(ctx context.Context, predecessor *Publisher) {
 		} else if more = p.backlog.receive(ctx, p.take); more {
 			err = p.send(ctx)
 		}
-		if err != nil && !p.rest(ctx, longestRest) {
+		if err != nil && !p.rest(ctx, maxRest) {
 			return
 		}
 	}
@@ -168,19 +168,19 @@ func (p *Publisher) skip(next uint64) {
 
 // send publishes the batch. It tries again until it succeeds, ctx ends, or an attempt fails after Finish.
 func (p *Publisher) send(ctx context.Context) error {
-	for wait := shortestRest; len(p.batch) > 0; {
+	for wait := minRest; len(p.batch) > 0; {
 		n := min(len(p.batch), batchEvents)
 		err := p.cfg.Sink.Publish(ctx, p.batch[:n])
 		if err == nil {
 			p.cfg.Counts.published.Add(uint64(n))
-			p.batch, wait = p.batch[n:], shortestRest
+			p.batch, wait = p.batch[n:], minRest
 			continue
 		}
 		p.logFailure(ctx, err)
 		if !p.rest(ctx, wait) {
 			return err
 		}
-		wait = min(2*wait, longestRest)
+		wait = min(2*wait, maxRest)
 	}
 	p.batch = nil
 	p.through.Store(p.number)

@@ -223,7 +223,7 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(),
 		Header: a.span.header(), GivesUp: true}
 	if r.Waits = a.wait() > 0; r.Waits {
-		r.MaxPause = min(a.options.ttl/quietParts, messages.MostResend)
+		r.MaxPause = min(a.options.ttl/quietParts, messages.MaxResend)
 	}
 	x := a.c.sender.Exchange(r)
 	defer x.Finish()

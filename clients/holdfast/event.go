@@ -98,7 +98,7 @@ func (e Event) String() string {
 	if e.Kind == EventBookmark {
 		return e.Kind.String()
 	}
-	name := messages.Spoken(messages.Qualify(e.Lease.Tenant, e.Lease.Resource))
+	name := messages.QuoteResource(messages.Qualify(e.Lease.Tenant, e.Lease.Resource))
 	return fmt.Sprintf("%s %s by %q, token %v", e.Kind, name, e.Lease.Owner, e.Lease.Token)
 }
 

@@ -42,7 +42,7 @@ type Request struct {
 	// Message returns the request as it is to be sent now. Every time it must be the same request to the
 	// service.
 	Message func() proto.Message
-	// MaxPause bounds the pauses between attempts without an answer; 0: [messages.MostResend].
+	// MaxPause bounds the pauses between attempts without an answer; 0: [messages.MaxResend].
 	MaxPause time.Duration
 	// Waits: the service may leave the request without an answer for a time, as one in a queue.
 	Waits bool
@@ -95,7 +95,7 @@ type Exchange struct {
 // end.
 func (s *Sender) Exchange(r Request) *Exchange {
 	if r.MaxPause == 0 {
-		r.MaxPause = messages.MostResend
+		r.MaxPause = messages.MaxResend
 	}
 	x := &Exchange{s: s, Request: r, wake: make(signal, 1)}
 	x.alarm.Waker = x.wake

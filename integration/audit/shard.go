@@ -23,7 +23,7 @@ type Violation struct {
 func (v Violation) String() string {
 	resource := ""
 	if v.Resource != "" {
-		resource = messages.Spoken(v.Resource) + ": "
+		resource = messages.QuoteResource(v.Resource) + ": "
 	}
 	return fmt.Sprintf("shard %d, position %d, %s: %s%s", v.Shard, v.Position, v.Record, resource, v.Text)
 }

@@ -41,14 +41,14 @@ func (l leases) compare(how string, want map[string][]*journal.Grant) (wrong []s
 			got := l[key]
 			if got.GetOwner() != g.GetOwner() || got.GetTtlMs() != g.GetTtlMs() || ShownOf(got) != shownAs(g) {
 				wrong = append(wrong, fmt.Sprintf("%s: it is %s in the journal under %v, and a replay has %v",
-					messages.Spoken(g.GetResource()), how, g, got))
+					messages.QuoteResource(g.GetResource()), how, g, got))
 			}
 			delete(l, key)
 		}
 	}
 	for of, got := range l {
 		wrong = append(wrong, fmt.Sprintf("%s: a replay has %v, and in the journal it is not %s",
-			messages.Spoken(of.resource), got, how))
+			messages.QuoteResource(of.resource), got, how))
 	}
 	return wrong
 }

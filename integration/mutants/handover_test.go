@@ -31,7 +31,7 @@ var handOvers = []mutant{
 	{
 		name: "RestIsInheritedTwice",
 		harm: "an owner that died extended leases, and the one after it ends them by what was left before",
-		edits: []edit{{"actors/ledger/handover.go", "\tl.handOver = c.GetHandOver()\n",
+		edits: []edit{{"actors/ledger/stage.go", "\tl.handOver = c.GetHandOver()\n",
 			"\tif h := c.GetHandOver(); h != nil {\n\t\tl.handOver = h\n\t}\n"}},
 		found: inherits,
 		says:  `ms are left, want|got RELEASED`,

@@ -143,9 +143,10 @@ var mutants = []mutant{
 		says:  `NOT_HELD`,
 	},
 	{
-		name:  "KeepWithoutEffect",
-		harm:  "a holder receives the answer that its session goes on, and it does not",
-		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline, x.heard = deadline, now\n", "\tx.heard = now\n"}},
+		name: "KeepWithoutEffect",
+		harm: "a holder receives the answer that its session goes on, and it does not",
+		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline, x.lastRequest = deadline, now\n",
+			"\tx.lastRequest = now\n"}},
 		found: sessions,
 		says:  `want`,
 	},
@@ -159,7 +160,7 @@ var mutants = []mutant{
 	{
 		name:  "PatienceFromTheFirstProbe",
 		harm:  "a client that has just been answered loses its locks, and takes them for held",
-		edits: []edit{{"actors/links.go", "Sub(max(k.since, x.Heard()))", "Sub(k.since)"}},
+		edits: []edit{{"actors/links.go", "Sub(max(k.since, x.LastRequest()))", "Sub(k.since)"}},
 		found: disconnected,
 		says:  `want HELD`,
 	},
@@ -716,7 +717,7 @@ var mutants = []mutant{
 	{
 		name:  "SecretHashForgotten",
 		harm:  "a lease loses its secret when it is extended",
-		edits: []edit{{"actors/lease/with.go", "\t\tSecretHash:   g.GetSecretHash(),\n", ""}},
+		edits: []edit{{"actors/lease/with.go", "\tchange(c)\n", "\tc.SecretHash = nil\n\tchange(c)\n"}},
 		found: secrets,
 		says:  `want NOT_OWNER`,
 	},
@@ -760,7 +761,7 @@ var mutants = []mutant{
 		name: "OwnerBeginsLikeTheIdentity",
 		harm: "the user alice acts for the user alice2",
 		edits: []edit{{
-			"actors/node/identity/owner.go", `strings.HasPrefix(*owner, id+"/")`, `strings.HasPrefix(*owner, id)`,
+			"actors/node/identity/owner.go", `strings.HasPrefix(owner, id+"/")`, `strings.HasPrefix(owner, id)`,
 		}},
 		found: owners,
 		says:  `want INVALID`,
@@ -804,8 +805,8 @@ var mutants = []mutant{
 			"actors/node/transport.go", `if e.ReplyTo.Origin.Identity == "" {`, `if e.Key == "" {`,
 		}, {
 			"actors/node/intake.go",
-			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
-			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, _ = i.verifier.Of(m)",
+			"identity.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
+			"identity.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, _ = i.verifier.Of(m)",
 		}},
 		found: owners,
 		says:  `through a service import`,
@@ -882,7 +883,7 @@ var mutants = []mutant{
 	{
 		name:  "IdentityLostByAnExtension",
 		harm:  "a lease that was extended does not show who acquired it",
-		edits: []edit{{"actors/lease/with.go", "\t\tIdentity:     g.GetIdentity(),\n", ""}},
+		edits: []edit{{"actors/lease/with.go", "\tchange(c)\n", "\tc.Identity = \"\"\n\tchange(c)\n"}},
 		found: copies,
 		says:  `want`,
 	},

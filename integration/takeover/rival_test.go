@@ -47,7 +47,11 @@ func mustRival(s *storm, name string) *rival {
 // take hands a request to a shard, if there is one that takes it.
 func (r *rival) take(shard uint32, request *actors.Request) bool {
 	s := r.present[shard].Load()
-	return s != nil && s.Send(request) == nil
+	if s == nil {
+		return false
+	}
+	_, err := s.SendAll([]actors.Request{*request})
+	return err == nil
 }
 
 // rage lets the rival seize all shards until ctx ends.

@@ -55,8 +55,8 @@ func hasQuorum(s *server.Server) bool {
 // metaGroupName is the name of the Raft group of all members.
 const metaGroupName = "_meta_"
 
-// isMember reports whether the cluster counts the server, as far as it knows. A server that was removed hears the
-// cluster all the same, and sees as many others as that has members.
+// isMember reports whether the cluster counts the server, as far as it knows. A server that was removed
+// receives the messages of the cluster all the same, and sees as many others as that has members.
 func isMember(s *server.Server) bool {
 	groups := s.Raftz(&server.RaftzOptions{GroupFilter: metaGroupName})
 	if groups == nil {

@@ -82,7 +82,7 @@ func (s *Server) DataDir() string { return s.runner.present().opts.StoreDir }
 func (s *Server) Synced() bool { return s.runner.present().opts.SyncAlways }
 
 // Space returns how many bytes of the disk of the data directory are free for this process, and how many it has. Both
-// are 0 if the system does not tell.
+// are 0 if the system does not report them.
 func (s *Server) Space() (free, total uint64) { return space(s.DataDir()) }
 
 // Fault returns an [ErrStore] while the server cannot store, nil otherwise.

@@ -17,8 +17,8 @@ const (
 	probesNeeded = 2
 	// stableTime without a new fault ends a fault.
 	stableTime = 5 * time.Second
-	// longestBackoff between two restarts bounds how long a disk that works again stays unused.
-	longestBackoff = 15 * time.Second
+	// maxBackoff between two restarts bounds how long a disk that works again stays unused.
+	maxBackoff = 15 * time.Second
 )
 
 // supervisor keeps NATS storing. After a write error NATS ends the Raft group or the store concerned, or all
@@ -59,7 +59,7 @@ func (s *supervisor) recoverStore(ctx context.Context, why error) {
 	s.setFault(why)
 	log.Error("this node cannot store on its disk; NATS in this process restarts when the disk takes data again",
 		"error", why, "disk", probeDisk(dir), "data", dir)
-	backoff := retry.Backoff{Min: faultPoll, Max: longestBackoff}
+	backoff := retry.Backoff{Min: faultPoll, Max: maxBackoff}
 	for err := s.attempt(ctx, dir); err != nil; err = s.attempt(ctx, dir) {
 		s.setFault(err)
 		log.Debug("NATS in this process does not store yet", "error", err)

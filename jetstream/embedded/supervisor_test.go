@@ -57,7 +57,7 @@ func TestStopsInTrouble(t *testing.T) {
 	jstest.MustStart(t, func(c *embedded.Config) { c.DataDir = s.DataDir() })
 }
 
-// The members tell of one that cannot store for as long as its disk takes no data.
+// The members report one that cannot store for as long as its disk takes no data.
 func TestFaultIsShown(t *testing.T) {
 	t.Parallel()
 	m := jstest.MustMembers(t, 3)

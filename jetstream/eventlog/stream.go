@@ -141,7 +141,7 @@ func (o *opener) config() jetstream.StreamConfig {
 		Discard:            jetstream.DiscardOld,
 		Storage:            jetstream.FileStorage,
 		Replicas:           o.cfg.Replicas,
-		Duplicates:         jsapi.ShortestWindow,
+		Duplicates:         jsapi.MinWindow,
 		AllowAtomicPublish: true,
 		Metadata:           map[string]string{jsapi.MetaPrefix: string(o.cfg.Prefix)},
 	}

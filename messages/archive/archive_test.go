@@ -173,7 +173,7 @@ func TestMixedFilesAreRefused(t *testing.T) {
 	}
 }
 
-// Files of other kinds and of later versions are told apart from damaged ones.
+// Files of other kinds and of later versions are distinguished from damaged ones.
 func TestForeignAndNewer(t *testing.T) {
 	t.Parallel()
 	if _, err := decode([]byte("PK\x03\x04 some other file, longer than a magic")); !errors.Is(err, archive.ErrForeign) {

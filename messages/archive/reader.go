@@ -147,7 +147,7 @@ func (a *Reader) page(p *journal.Page) error {
 	for _, e := range p.GetEntries() {
 		if _, err := messages.KeyOf(e.Name()); err != nil || !p.Covers(e.Name()) {
 			return a.damaged(fmt.Sprintf("page %s has the resource %s, which does not belong there", p.Name(),
-				messages.Spoken(e.Name())))
+				messages.QuoteResource(e.Name())))
 		}
 	}
 	a.covered += 1 << (depths - depth)

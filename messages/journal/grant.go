@@ -16,7 +16,7 @@ func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 		return nil
 	}
 	_, resource := messages.Unqualify(g.GetResource())
-	return &messages.Lease{
+	l := &messages.Lease{
 		Resource:     resource,
 		Owner:        g.GetOwner(),
 		Token:        g.GetToken(),
@@ -28,9 +28,12 @@ func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 		Metadata:     g.GetMetadata(),
 		Limit:        g.GetLimit(),
 		Slots:        g.GetSlots(),
-		Session:      messages.SessionLabel(g.GetSession()),
 		Identity:     g.GetIdentity(),
 	}
+	if session := g.GetSession(); len(session) > 0 {
+		l.Session = messages.SessionLabel(session)
+	}
+	return l
 }
 
 // Fence returns what the holder shows to the protected resource: the token of an exclusive lease, the phase of a
@@ -73,9 +76,9 @@ const (
 	sharedOverhead = 24
 	// delayOverhead is the delay and whether its end is to be confirmed.
 	delayOverhead = 9
-	// orderBytes is what a number of requests takes at most, with its tag: it is at most [messages.MaxOrder].
+	// orderBytes is what a number of requests takes at limit, with its tag: it is at most [messages.MaxOrder].
 	orderBytes = 10
-	// slotBytes is what the number of a slot takes at most: slots are below a million.
+	// slotBytes is what the number of a slot takes at limit: slots are below a million.
 	slotBytes = 3
 )
 
@@ -88,6 +91,6 @@ func bytesOverhead(b []byte) int {
 }
 
 // wholeMillis clamps before it converts: a Duration can exceed the milliseconds of a uint32.
-func wholeMillis(d time.Duration, most uint32) uint32 {
-	return uint32(min(max(d.Milliseconds(), 0), int64(most)))
+func wholeMillis(d time.Duration, limit uint32) uint32 {
+	return uint32(min(max(d.Milliseconds(), 0), int64(limit)))
 }

@@ -32,7 +32,7 @@ func TestGrantLease(t *testing.T) {
 	if !proto.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	got.Tenant = "APP" // callers decide who is told
+	got.Tenant = "APP" // callers decide who sees it
 	// A field added to Lease must be added above.
 	fields := got.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {

@@ -152,7 +152,7 @@ func (c *Controller) Present() map[uint32]*actors.Shard { return *c.present.Load
 // others.
 func (c *Controller) Hears() error {
 	if silent := c.now().Sub(lease.Instant(c.echoed.Load())); silent >= silenceLimit {
-		return fmt.Errorf("this node has not heard its own announcements for %v", silent.Round(time.Millisecond))
+		return fmt.Errorf("this node has not received its own announcements for %v", silent.Round(time.Millisecond))
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (c *Controller) run(ctx context.Context) {
 	defer ticker.Stop()
 	c.view.begin(c.now())
 	c.tick(ctx, c.view.began)
-	silence := time.NewTimer(doubtLimit)
+	silence := time.NewTimer(suspectAfter)
 	defer silence.Stop()
 	leave := c.leave
 	for c.err == nil && !c.hasLeft() {
@@ -312,7 +312,7 @@ func (c *Controller) reconcile(ctx context.Context, now lease.Instant) {
 	c.view.claims = c.view.members.claims(c.view.self(), c.view.claims)
 	r := &round{view: c.view, assigned: c.assigned, now: now, participating: c.participating, leaving: c.leaving}
 	r.othersCommit = c.view.members.others(c.view.self(), func(x *member) bool {
-		return x.GetConfirmed() && !x.doubtful(now)
+		return x.GetConfirmed() && !x.isSuspected(now)
 	})
 	for _, s := range c.shards {
 		s.observe(now)
@@ -321,7 +321,7 @@ func (c *Controller) reconcile(ctx context.Context, now lease.Instant) {
 		s.route(r)
 	}
 	c.update(now)
-	if c.view.greet || !proto.Equal(c.own, c.announced) {
+	if c.view.announceSoon || !proto.Equal(c.own, c.announced) {
 		c.announce()
 	}
 	c.publish()
@@ -343,7 +343,7 @@ func (c *Controller) publish() {
 }
 
 func (c *Controller) announce() {
-	c.view.greet, c.announced = false, c.own
+	c.view.announceSoon, c.announced = false, c.own
 	c.cfg.Announce(c.own)
 }
 

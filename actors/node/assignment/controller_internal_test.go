@@ -41,7 +41,7 @@ type world struct {
 	processes []*process
 
 	mu sync.Mutex
-	// deaf has the pairs of names of which the first does not hear the second.
+	// deaf has the pairs of names of which the first does not receive the second.
 	deaf map[[2]string]bool
 	// broken is a process that cannot open anything.
 	broken string
@@ -118,7 +118,7 @@ func (w *world) start(name string) *process {
 			memory.Before(func(ctx context.Context, _ *journal.Record) error { return w.check(ctx, name) })
 			return x.system.StartShard(actors.ShardConfig{
 				Shard: shard, Node: name, Journal: slow{memory, w, name}, Clock: clock, Outbox: x,
-				Log: slog.New(slog.DiscardHandler), Yields: true, Changed: changed,
+				Log: slog.New(slog.DiscardHandler), Changed: changed,
 				Pass: func(r *actors.Request) {
 					if e, ok, err := routing.FromRequest(shard, r); ok && err == nil {
 						routers[shard].Return(e)
@@ -265,7 +265,7 @@ func (w *world) transfer(_ context.Context, shard uint32, to string) error {
 	return nil
 }
 
-// carry brings an announcement to all that hear its sender, in order, as NATS does.
+// carry brings an announcement to all that receive its sender, in order, as NATS does.
 func (w *world) carry(from string, a *peer.Announcement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -276,7 +276,7 @@ func (w *world) carry(from string, a *peer.Announcement) {
 	}
 }
 
-// cut lets a not hear b, or hear it again.
+// cut has a not receive from b, or receive again.
 func (w *world) cut(a, b *process, is bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -289,8 +289,8 @@ func (x *process) Answer(uint32, []lease.Answer) {}
 // Deliver implements routing.Transport.
 func (x *process) Deliver(s *actors.Shard, es []routing.Envelope) (left []routing.Envelope) {
 	for i, e := range es {
-		err := s.Send(&actors.Request{Resource: e.Resource,
-			Event: lease.Get{Request: &messages.GetRequest{}, From: e.ReplyTo}})
+		_, err := s.SendAll([]actors.Request{{Resource: e.Resource,
+			Event: lease.Get{Request: &messages.GetRequest{}, From: e.ReplyTo}}})
 		switch {
 		case errors.Is(err, actors.ErrEnded):
 			return es[i:]
@@ -456,15 +456,15 @@ func TestEndpointIsOpenOnceOwnerIsDoubtful(t *testing.T) {
 		b, c := w.start("b"), w.start("c")
 		w.settled(10 * time.Second)
 		b.kill()
-		w.pass(doubtLimit + time.Millisecond)
+		w.pass(suspectAfter + time.Millisecond)
 		for shard, at := range w.endpoints() {
 			if len(at) == 0 {
 				t.Errorf("the endpoint of shard %d is open nowhere", shard)
 			}
 		}
-		w.settled(silenceLimit - doubtLimit + 100*time.Millisecond)
+		w.settled(silenceLimit - suspectAfter + 100*time.Millisecond)
 		c.kill() // only the last one is next in line
-		w.pass(doubtLimit + time.Millisecond)
+		w.pass(suspectAfter + time.Millisecond)
 		for shard, at := range w.endpoints() {
 			if len(at) != 1 {
 				t.Errorf("the endpoint of shard %d is open at %v", shard, at)
@@ -509,7 +509,7 @@ func TestNodesStartTogether(t *testing.T) {
 	})
 }
 
-// A node that does not hear another takes its shards, and the other does not take them back. A node that hears no
+// A node that does not receive another takes its shards, and the other does not take them back. A node that receives no
 // other does not take shards for ever.
 func TestDeafness(t *testing.T) {
 	for _, pairs := range [][][2]int{{{0, 1}}, {{1, 0}}, {{0, 1}, {0, 2}}, {{1, 0}, {2, 0}}} {
@@ -531,8 +531,8 @@ func TestDeafness(t *testing.T) {
 	}
 }
 
-// Where no node can know that a shard has an owner, or nodes hear each other in a ring, they take it from one
-// another: ever more rarely, and no longer when they hear again.
+// Where no node can know that a shard has an owner, or nodes receive each other in a ring, they take it from one
+// another: ever more rarely, and no longer when they receive again.
 func TestHopelessDeafness(t *testing.T) {
 	for _, pairs := range [][][2]int{{{0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 2}, {2, 1}}, {{0, 1}, {1, 2}}} {
 		t.Run(fmt.Sprint(pairs), func(t *testing.T) {
@@ -584,7 +584,7 @@ func TestFlapping(t *testing.T) {
 		}
 		w.settled(10 * time.Second)
 		before := w.openings()
-		for range 30 { // heard for two seconds in five
+		for range 30 { // received for two seconds in five
 			for _, x := range []*process{a, b} {
 				w.cut(x, c, false)
 			}
@@ -780,8 +780,8 @@ func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
 	})
 }
 
-// An owner that gets no confirmations, though it is heard, gives its shards up if another node commits. The others need
-// not be busy, and the shards do not come back in short order while it still cannot commit.
+// An owner that gets no confirmations, though it is received, gives its shards up if another node commits. The others
+// need not be busy, and the shards do not come back in short order while it still cannot commit.
 func TestStalledOwnerIsReplaced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.start("a")

@@ -60,7 +60,7 @@ func TestAssignmentIsKept(t *testing.T) {
 	}
 }
 
-// crowd returns a controller that has heard a number of other nodes, which own all shards.
+// crowd returns a controller that has received a number of other nodes, which own all shards.
 func crowd(shards uint32, members int) *Controller {
 	clock := actors.SystemClock()
 	var routers routing.Table

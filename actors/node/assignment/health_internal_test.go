@@ -35,7 +35,7 @@ func TestMembershipIsAudited(t *testing.T) {
 	})
 }
 
-// A node hears itself or says that it does not, its controller ticks, and it knows its shards.
+// A node receives its own announcements or reports that it does not, its controller ticks, and it knows its shards.
 func TestHealth(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.start("a")
@@ -50,13 +50,14 @@ func TestHealth(t *testing.T) {
 		}
 		w.cut(a, a, true)
 		w.pass(3 * time.Second)
-		if err := a.Hears(); err == nil || !strings.Contains(err.Error(), "has not heard its own announcements for ") {
-			t.Errorf("a node that does not hear itself: %v", err)
+		const want = "has not received its own announcements for "
+		if err := a.Hears(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a node that does not receive its own announcements: %v", err)
 		}
 		w.cut(a, a, false)
 		w.pass(time.Second)
 		if err := a.Hears(); err != nil {
-			t.Errorf("it hears itself again: %v", err)
+			t.Errorf("it receives its own announcements again: %v", err)
 		}
 		w.pass(peace)
 		if err := a.Ticks(); err != nil {

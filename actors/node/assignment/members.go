@@ -14,9 +14,9 @@ const (
 	announceEvery = 500 * time.Millisecond
 	// silenceLimit is the silence after which a node is considered lost: four announcements are missing.
 	silenceLimit = 2 * time.Second
-	// doubtLimit is the silence after which nothing is sent to a node any more: two announcements are missing.
+	// suspectAfter is the silence after which nothing is sent to a node any more: two announcements are missing.
 	// Requests wait from then on, because NATS does not report that a node has died.
-	doubtLimit = 1200 * time.Millisecond
+	suspectAfter = 1200 * time.Millisecond
 	// maxMembers bounds the memory that announcements can take.
 	maxMembers = 1000
 )
@@ -31,8 +31,8 @@ type member struct {
 	assigned map[uint32]bool
 }
 
-// doubtful reports whether the member may be lost.
-func (m *member) doubtful(now lease.Instant) bool { return now.Sub(m.latest) >= doubtLimit }
+// isSuspected reports whether the member may be lost.
+func (m *member) isSuspected(now lease.Instant) bool { return now.Sub(m.latest) >= suspectAfter }
 
 func (m *member) update(a *peer.Announcement, now lease.Instant) {
 	if m.Announcement == nil || !slices.Equal(m.GetAssigned(), a.GetAssigned()) {
@@ -105,12 +105,12 @@ func (m *members) expire(now lease.Instant) []*member {
 	return lost
 }
 
-// next returns when the next member becomes doubtful or lost if nothing is received until then; in an hour if there is
+// next returns when the next member becomes suspected or lost if nothing is received until then; in an hour if there is
 // none.
 func (m *members) next(now lease.Instant) lease.Instant {
 	next := now.Add(time.Hour)
 	for _, x := range m.sorted {
-		for _, limit := range []time.Duration{doubtLimit, silenceLimit} {
+		for _, limit := range []time.Duration{suspectAfter, silenceLimit} {
 			if at := x.latest.Add(limit); at > now && at < next {
 				next = at
 			}

@@ -117,7 +117,7 @@ func (c *reconciler) shouldOpen(r *round) bool {
 // the deployment may differ.
 func (c *reconciler) shouldHandOver(r *round) bool {
 	x := r.assignee(c.number)
-	return x != nil && x.GetIncarnation() != r.self() && !r.isCutOff(r.now) && !x.doubtful(r.now) &&
+	return x != nil && x.GetIncarnation() != r.self() && !r.isCutOff(r.now) && !x.isSuspected(r.now) &&
 		!x.GetJoining() && x.assigned[c.number]
 }
 
@@ -134,7 +134,7 @@ func (c *reconciler) shouldStopOpening(r *round) bool {
 	}
 	own := score(r.base.GetNode(), c.number)
 	return slices.ContainsFunc(r.claims[c.number].opening, func(x *member) bool {
-		return !x.doubtful(r.now) && (x.assigned[c.number] || score(x.GetNode(), c.number) > own)
+		return !x.isSuspected(r.now) && (x.assigned[c.number] || score(x.GetNode(), c.number) > own)
 	})
 }
 
@@ -184,14 +184,14 @@ func (c *reconciler) leadershipTransfer(r *round) func(context.Context) {
 
 // route sets where the shard's requests go. The direct endpoint is open from the beginning of an opening until
 // another node has the shard, so that requests wait here and are not lost. The next nodes in line open their
-// endpoints as soon as the owner is in doubt.
+// endpoints as soon as the owner is suspected.
 func (c *reconciler) route(r *round) {
 	var local *actors.Shard
 	var remote uint64
 	switch owner := r.claims[c.number].owner; {
 	case c.standing() == actors.Open, c.standing() == actors.Draining:
 		local = c.shard
-	case c.shard == nil && owner != nil && !owner.doubtful(r.now) && !r.isCutOff(r.now):
+	case c.shard == nil && owner != nil && !owner.isSuspected(r.now) && !r.isCutOff(r.now):
 		remote = owner.GetIncarnation()
 	}
 	open := c.shard != nil || remote == 0 && (c.endpoint && !hasLasted(c.unowned, holdLimit, r.now) || c.isNext(r))

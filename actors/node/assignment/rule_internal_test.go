@@ -48,7 +48,7 @@ func TestLoadIsBounded(t *testing.T) {
 	})
 }
 
-// All nodes compute the same, in whatever order they hear the announcements.
+// All nodes compute the same, in whatever order they receive the announcements.
 func TestAssignmentIsTheSameEverywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shards := rapid.Uint32Range(1, 32).Draw(t, "shards")

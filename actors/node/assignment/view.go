@@ -38,8 +38,8 @@ type view struct {
 	// began is when the node began to listen, ticked the last tick, echoed when the node last received its own
 	// announcement.
 	began, ticked, echoed lease.Instant
-	// greet: a node has joined, and has not received an announcement of this one yet.
-	greet bool
+	// announceSoon: a node has joined, and has not received an announcement of this one yet.
+	announceSoon bool
 }
 
 func newView(base *peer.Announcement, log, audit *slog.Logger) *view {
@@ -71,7 +71,7 @@ func (v *view) receive(a, own *peer.Announcement, now lease.Instant) error {
 		}
 	default:
 		if before, ok := v.members.update(a, now); ok && before == nil {
-			v.greet = true
+			v.announceSoon = true
 			v.logJoined(a)
 		}
 	}
@@ -116,7 +116,7 @@ func (v *view) logJoined(a *peer.Announcement) {
 }
 
 // isCutOff reports whether the node does not receive even its own announcements, and so knows nothing of the others.
-func (v *view) isCutOff(now lease.Instant) bool { return now.Sub(v.echoed) >= doubtLimit }
+func (v *view) isCutOff(now lease.Instant) bool { return now.Sub(v.echoed) >= suspectAfter }
 
 // wasPaused reports whether the process has not run for a while, by the time since the last tick.
 func (v *view) wasPaused(now lease.Instant) bool { return now.Sub(v.ticked) >= silenceLimit }

@@ -80,7 +80,6 @@ func TestOf(t *testing.T) {
 		want   string
 		err    string // a part of it
 	}{
-		"Off":     {identity.None, both, "", ""},
 		"Account": {identity.Account, info(map[string]string{"acc": "APP"}), "APP", ""},
 		"Name":    {identity.User, info(map[string]string{"acc": "APP", "user": "alice"}), "alice", ""},
 		"NKey":    {identity.User, info(map[string]string{"user": alice, "issuer_key": "APP"}), alice, ""},
@@ -145,14 +144,15 @@ func TestOwn(t *testing.T) {
 	})
 }
 
-// Every request with an owner, or about a session, needs a verified sender.
+// Every request with an owner, or about a session, needs a verified sender, unless senders are not verified.
 func TestNeeded(t *testing.T) {
-	v, off := identity.New(identity.User), identity.New(identity.None)
+	if identity.New(identity.None) != nil {
+		t.Error("there is a verifier, and senders are not verified")
+	}
 	for _, op := range messages.Operations {
 		field := messages.NewRequest(op).ProtoReflect().Descriptor().Fields().ByName("owner")
-		if want := field != nil || op.OfSession(); v.Needed(op) != want || off.Needed(op) {
-			t.Errorf("%s: needed %t and without verification %t, want %t and false", op, v.Needed(op), off.Needed(op),
-				want)
+		if want := field != nil || op.OfSession(); identity.Needed(op) != want {
+			t.Errorf("%s: needed %t, want %t", op, identity.Needed(op), want)
 		}
 		r := messages.NewRequest(op)
 		if err := identity.Own("alice", r); err != nil ||

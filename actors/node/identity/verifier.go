@@ -47,28 +47,23 @@ type Verifier struct {
 	users *users
 }
 
-// New returns the verifier of a mode.
-func New(mode Mode) *Verifier { return &Verifier{mode: mode, users: newUsers()} }
+// New returns the verifier of a mode, nil for [None].
+func New(mode Mode) *Verifier {
+	if mode == None {
+		return nil
+	}
+	return &Verifier{mode: mode, users: newUsers()}
+}
 
 // Needed reports whether a request with this operation needs a verified sender: those that name an owner, or that
 // concern a session. Permissions decide about the others.
-func (v *Verifier) Needed(op messages.Operation) bool {
-	switch op {
-	case messages.OpGet, messages.OpBreak, messages.OpConfirm:
-		return false
-	}
-	return v.mode != None
+func Needed(op messages.Operation) bool {
+	return op != messages.OpGet && op != messages.OpBreak && op != messages.OpConfirm
 }
 
-// On reports whether senders are verified.
-func (v *Verifier) On() bool { return v.mode != None }
-
-// Of returns who has sent a message, by its header. In mode [None] it is the empty identity. It returns an
-// [messages.InvalidError] if the header does not say it, or not reliably.
+// Of returns who has sent a message, by its header. It returns an [messages.InvalidError] if the header does not say
+// it, or not reliably.
 func (v *Verifier) Of(m *nats.Msg) (string, error) {
-	if v.mode == None {
-		return "", nil
-	}
 	if err := check(m); err != nil {
 		return "", err
 	}

@@ -54,36 +54,18 @@ type Envelope struct {
 // FromRequest returns the envelope of a request that the shard gives back. It is not ok for an event that no client
 // sent, to which no answer is due.
 func FromRequest(shard uint32, r *actors.Request) (e Envelope, ok bool, err error) {
-	var body proto.Message
-	switch event := r.Event.(type) {
-	case lease.Acquire:
-		e.Operation, e.ReplyTo, body = messages.OpAcquire, event.From, event.Request
-	case lease.Release:
-		e.Operation, e.ReplyTo, body = messages.OpRelease, event.From, event.Request
-	case lease.Extend:
-		e.Operation, e.ReplyTo, body = messages.OpExtend, event.From, event.Request
-	case lease.Set:
-		e.Operation, e.ReplyTo, body = messages.OpSet, event.From, event.Request
-	case lease.Get:
-		e.Operation, e.ReplyTo, body = messages.OpGet, event.From, event.Request
-	case lease.Break:
-		e.Operation, e.ReplyTo, body = messages.OpBreak, event.From, event.Request
-	case lease.Confirm:
-		e.Operation, e.ReplyTo, body = messages.OpConfirm, event.From, event.Request
-	case lease.Keep:
-		e.Operation, e.ReplyTo, body = messages.OpKeep, event.From, event.Request
-	case lease.EndSession:
-		e.Operation, e.ReplyTo, body = messages.OpEnd, event.From, event.Request
-	default:
+	event, ok := r.Event.(lease.ClientEvent)
+	if !ok {
 		return Envelope{}, false, nil
 	}
-	e.Shard, e.Resource = shard, r.Resource
+	body, to := event.Asked()
+	e = Envelope{Operation: messages.OperationOf(body), Shard: shard, Resource: r.Resource, ReplyTo: to}
 	_, name := messages.Unqualify(r.Resource)
 	if e.Key, err = messages.EncodeKey(name); err == nil {
 		e.Data, err = messages.Encode(e.ReplyTo.Encoding, unqualified(body))
 	}
 	if err != nil {
-		return e, true, fmt.Errorf("send on a request for %s: %w", messages.Spoken(r.Resource), err)
+		return e, true, fmt.Errorf("send on a request for %s: %w", messages.QuoteResource(r.Resource), err)
 	}
 	return e, true, nil
 }

@@ -146,7 +146,7 @@ func TestSomeRequestsDoNotWait(t *testing.T) {
 	}
 }
 
-// A refused request is told why there is no owner. The reason ends with the next owner.
+// The answer to a refused request says why there is no owner. The reason ends with the next owner.
 func TestRefusalNamesTheReason(t *testing.T) {
 	c := &recorder{}
 	r := routing.NewRouter(3, 10, actors.SystemClock(), c)

@@ -135,8 +135,8 @@ func changedTokens(d actors.Decision) map[uint64]uint64 {
 // ephemeralTokens returns the tokens of the ephemeral leases after a decision. That of a lease which was downgraded
 // leads to the new one.
 func ephemeralTokens(d actors.Decision) map[uint64]uint64 {
-	tokens := make(map[uint64]uint64, len(d.Ephemeral))
-	for _, l := range d.Ephemeral {
+	tokens := make(map[uint64]uint64, len(d.Outcome.InMemory))
+	for _, l := range d.Outcome.InMemory {
 		token := l.Grant.GetToken()
 		tokens[token] = token
 		if former := l.Grant.GetFormer(); former > 0 {

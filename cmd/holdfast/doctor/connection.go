@@ -31,8 +31,8 @@ func (d *deployment) connection(ctx context.Context, r *Result) {
 	if jetstream.IsTooOld(version) {
 		r.problem(fmt.Sprintf("the NATS server %s runs %s", display.Name(nc.ConnectedServerName()),
 			display.OneLine(version)),
-			"a server before "+jetstream.LeastVersion+" can lose or misplace a record of a replicated bucket",
-			"upgrade each NATS server of the deployment to "+jetstream.LeastVersion+" or newer")
+			"a server before "+jetstream.MinVersion+" can lose or misplace a record of a replicated bucket",
+			"upgrade each NATS server of the deployment to "+jetstream.MinVersion+" or newer")
 	}
 	if !nc.AuthRequired() && !sendsCertificate(nc) && !isLocal(nc.ConnectedAddr()) {
 		r.warn(fmt.Sprintf("NATS at %s asks for no login", nc.ConnectedAddr()),

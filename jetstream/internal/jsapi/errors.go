@@ -76,7 +76,7 @@ func IsNotReady(err error) bool {
 }
 
 // LacksStorage reports whether no server has room for a stream of that size. A cluster answers with the
-// code for missing servers, and only its text tells the difference.
+// code for missing servers, and only its text differs.
 func LacksStorage(err error) bool {
 	return HasCode(err, CodeNoStorage) || HasCode(err, CodeNoSuitablePeers) &&
 		strings.Contains(err.Error(), "insufficient storage")

@@ -15,8 +15,8 @@ const (
 	lagTolerance = 100
 )
 
-// IsAway reports whether a member counts as away: it has left, or the leader has not heard it for 5
-// seconds.
+// IsAway reports whether a member counts as away: it has left, or the leader has received nothing from it
+// for 5 seconds.
 func IsAway(left bool, silent time.Duration) bool { return left || silent >= awayAfter }
 
 // IsBehind reports whether a replica lags by more than what is in flight.

@@ -9,9 +9,9 @@ import (
 // MetaPrefix is the key of a stream's metadata that names the deployment's prefix.
 const MetaPrefix = "holdfast.prefix"
 
-// ShortestWindow is the shortest window for duplicates that JetStream allows. No promise rests on message
+// MinWindow is the shortest window for duplicates that JetStream allows. No promise rests on message
 // ids, and a longer window would need a larger table of ids on every replica.
-const ShortestWindow = 100 * time.Millisecond
+const MinWindow = 100 * time.Millisecond
 
 // Settings are those of a stream, with the values that it must have.
 type Settings []Setting

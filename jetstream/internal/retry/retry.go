@@ -8,8 +8,8 @@ import (
 // The default bounds of a [Backoff]. The first pause is as long as a leader needs to finish its current
 // step. The longest is short compared with the 4 to 9 seconds of an election.
 const (
-	shortestPause = time.Millisecond
-	longestPause  = 250 * time.Millisecond
+	minPause = time.Millisecond
+	maxPause = 250 * time.Millisecond
 )
 
 // Backoff is the pause between attempts. It doubles from Min to Max. The zero value goes from 1 ms to
@@ -34,7 +34,7 @@ func (b *Backoff) Reset() { b.next = 0 }
 
 func (b *Backoff) pause() time.Duration {
 	if b.Max == 0 {
-		b.Min, b.Max = shortestPause, longestPause
+		b.Min, b.Max = minPause, maxPause
 	}
 	return max(b.next, b.Min)
 }

@@ -33,7 +33,7 @@ func Pages(
 				return
 			case page.GetNext() == next.GetAfter():
 				yield(nil, fmt.Errorf("the node returned the same page twice: cannot continue after %s",
-					messages.Spoken(page.GetNext())))
+					messages.QuoteResource(page.GetNext())))
 				return
 			}
 			next.After = page.GetNext()

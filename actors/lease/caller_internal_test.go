@@ -1,4 +1,4 @@
-package messages_test
+package lease
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func TestOpens(t *testing.T) {
 		{"no hash and no secret", nil, nil, true},
 		{"no hash, with a secret", nil, secret, true},
 	} {
-		if got := messages.Opens(test.hash, test.secret); got != test.want {
+		if got := newCaller("", test.secret).opens(test.hash); got != test.want {
 			t.Errorf("%s: %t", test.name, got)
 		}
 	}
