@@ -155,8 +155,6 @@ func TestTLSRefusals(t *testing.T) {
 		{append([]string{"--cluster-tls", c.file("server.pem") + "," + c.file("server-key.pem") + ",missing"},
 			cluster...), 2,
 			`--cluster-tls: cannot read "missing": no such file`},
-		{append([]string{"--cluster-tls-cert", c.file("server.pem")}, cluster...), 2,
-			`holdfast serve has no flag --cluster-tls-cert any more; give the three files as --cluster-tls CERT,KEY,CA$`},
 		{[]string{"--http-tls", c.file("server.pem")}, 2,
 			`--http-tls: 2 files, separated by commas: certificate, key; got 1`},
 		{append([]string{"--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, cluster...), 2,

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -64,10 +65,7 @@ func (t *tenants) read() (map[string]node.TenantLimits, error) {
 	if err != nil {
 		return nil, err
 	}
-	shards := t.deployment.shards
-	if shards == 0 {
-		shards = jetstream.DefaultShards
-	}
+	shards := cmp.Or(uint32(t.deployment.shards.Value), jetstream.DefaultShards)
 	if err := node.CheckTenants(len(file), shards); err != nil {
 		return nil, fmt.Errorf("%s: %w", display.Name(filepath.Base(t.file)), err)
 	}

@@ -127,9 +127,6 @@ func Find(flags *pflag.FlagSet, key, what string, known []string) (*pflag.Flag, 
 	if f := flags.Lookup(key); f != nil && slices.Contains(known, f.Name) {
 		return f, nil
 	}
-	if instead, is := cli.Removed(key); is {
-		return nil, fmt.Errorf("there is no %s %q any more; %s", what, key, instead)
-	}
 	if near, ok := cli.Nearest(key, known); ok {
 		return nil, fmt.Errorf("unknown %s %q; did you mean %q?", what, key, near)
 	}
