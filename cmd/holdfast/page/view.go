@@ -17,7 +17,8 @@ import (
 
 // view is what one request looks at. Its exported members are for its template.
 type view interface {
-	summarized
+	// Summary says in a sentence what the view shows.
+	Summary() string
 	// load reads what the view shows, again each time.
 	load(ctx context.Context, d *deployment) error
 }
@@ -101,13 +102,10 @@ type frame struct {
 	Loaded bool
 	// Done is about an action, and Problem about an error; both may be empty.
 	Done, Problem string
-	// View is the view, or a batch of one; nil if the input has none.
-	View summarized
+	// View is nil if the input has none.
+	View view
 	Now  time.Time
 }
-
-// summarized is what says in a sentence what it shows.
-type summarized interface{ Summary() string }
 
 type tab struct {
 	Path, Title string
@@ -136,9 +134,7 @@ func (p *Page) show(k *kind) http.Handler {
 func (p *Page) write(w http.ResponseWriter, r *http.Request, k *kind, query url.Values, code int, failure error) {
 	f := p.frame(k)
 	v, err := k.open(p, query)
-	if v != nil {
-		f.View = v
-	}
+	f.View = v
 	if err == nil {
 		f.Here, f.Stream = k.path()+"?"+query.Encode(), "stream/"+k.name+"?"+query.Encode()
 		err = p.load(r.Context(), v)
