@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/doctor"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
@@ -82,8 +83,8 @@ func TestDoctorOfANodeThatStarts(t *testing.T) {
 		if r.Check == "permissions" {
 			starting.Go(func() {
 				node, err := server.Start(t.Context(), server.Config{
-					Name: "n1", Alone: true, External: &natsconn.Config{URL: outside.ClientURL()},
-					Log: slog.New(slog.DiscardHandler),
+					Config: node.Config{Name: "n1", Log: slog.New(slog.DiscardHandler)},
+					Alone:  true, External: &natsconn.Config{URL: outside.ClientURL()},
 				})
 				if err != nil {
 					t.Error(err)
@@ -406,8 +407,8 @@ func TestDoctorFindsDifferentVersions(t *testing.T) {
 	outside := stand.StartNATS(t, embedded.Config{})
 	nodeOn(t, outside.ClientURL(), "n1")
 	other, err := server.Start(t.Context(), server.Config{
-		Name: "n2", Version: "v0.0.1-test", External: &natsconn.Config{URL: outside.ClientURL()},
-		Log: slog.New(slog.DiscardHandler),
+		Config:   node.Config{Name: "n2", Version: "v0.0.1-test", Log: slog.New(slog.DiscardHandler)},
+		External: &natsconn.Config{URL: outside.ClientURL()},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -71,10 +71,12 @@ func Start(tb testing.TB, cfg Config) *Stand {
 		log = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	s := &Stand{TB: tb, config: server.Config{
-		Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
-		Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Identity: cfg.Identity, Tuning: cfg.Tuning,
-		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Observer: cfg.Observer,
-		Tracer: cfg.Tracer, Log: log,
+		Config: node.Config{
+			Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
+			Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Identity: cfg.Identity,
+			Tuning: cfg.Tuning, Observer: cfg.Observer, Tracer: cfg.Tracer, Log: log,
+		},
+		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience,
 		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile},
 	}}
 	if cfg.Login != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
@@ -114,7 +115,9 @@ func (s *serve) check(given *settings.Settings) error {
 
 // config returns the settings in the form in which a server takes them.
 func (s *serve) config(log *slog.Logger) (*server.Config, error) {
-	cfg := &server.Config{Version: s.program.Version, Tuning: actors.DefaultTuning(), Log: log}
+	cfg := &server.Config{Config: node.Config{
+		Version: s.program.Version, Tuning: actors.DefaultTuning(), Log: log,
+	}}
 	for _, section := range s.sections() {
 		if err := section.apply(cfg); err != nil {
 			return nil, err
