@@ -574,36 +574,6 @@ func TestDoctorFindsLimits(t *testing.T) {
 	examine(t, p.url).want(t, "load", doctor.Warning, `^node n1: 8 requests wait, of at most 10$`)
 }
 
-func TestDoctorFindsAQueueThatGrows(t *testing.T) {
-	t.Parallel()
-	p := serve(t, "--max-queue", "1000000", "--max-waiting", "1000000")
-	nc := stand.Dial(t, p.url)
-	granted(t, acquire(t, nc, "orders.42", `{"owner":"me","ttl_ms":600000}`))
-	for i := range 20 {
-		acquire(t, nc, "orders.42", fmt.Sprintf(`{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i))
-	}
-	p.waitForQueue(t, "orders.42", 20)
-	examine(t, p.url).wantHealthy(t)
-	inbox := nc.NewInbox()
-	if _, err := nc.Subscribe(inbox, func(*nats.Msg) {}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var growing sync.WaitGroup
-	growing.Go(func() {
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for ; ctx.Err() == nil; <-tick.C {
-			_ = nc.PublishRequest("holdfast.acquire.orders.42", inbox,
-				[]byte(`{"owner":"w","ttl_ms":600000,"wait_ms":600000}`))
-		}
-	})
-	defer growing.Wait()
-	defer cancel()
-	examine(t, p.url).wantOnly(t, "queues", doctor.Warning,
-		`^the queue of orders\.42 grows: \d+ requests wait, \d+ more than \S+ before$`)
-}
-
 // A listing has at most 100 requests of a queue, so longer ones look alike in it.
 func TestDoctorFindsTheLongestQueue(t *testing.T) {
 	t.Parallel()
