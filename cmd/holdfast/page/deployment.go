@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
@@ -21,6 +22,12 @@ const (
 	// opList is the operation of a listing, for errors.
 	opList = "list"
 )
+
+// Node is what the page reads from its node. *node.Node has these methods.
+type Node interface {
+	// Census returns the figures of the shards that are open here.
+	Census(ctx context.Context) map[uint32]actors.Census
+}
 
 // deployment is what the views read: the deployment and this node.
 type deployment struct {
