@@ -44,7 +44,7 @@ func TestExposedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text strings.Builder
-		s := newServe(Program{})
+		s := newServe("", nil)
 		s.login.NKey, s.login.Creds = file("nkey", mode), filepath.Join(dir, "missing")
 		s.tenants.file = file("tenants", mode)
 		s.warnOfExposed(&server.Config{
