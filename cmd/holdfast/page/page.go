@@ -66,7 +66,7 @@ func (p *Page) Started(nc *nats.Conn, n Node) error {
 func (p *Page) Close(ctx context.Context) error {
 	p.end()
 	if d := p.running.Load(); d != nil {
-		return d.close(ctx)
+		return d.client.Close(ctx)
 	}
 	return nil
 }
