@@ -42,8 +42,6 @@ type Config struct {
 	Tenants map[string]node.TenantLimits
 	// Identity says whose owners the node verifies; empty: nobody's.
 	Identity identity.Mode
-	// NoEvents turns the publishing of events off.
-	NoEvents bool
 	// Retention is how long the event stream keeps events; 0: there is none.
 	Retention time.Duration
 	// Observer is told what the node does; nil: nothing is.
@@ -76,7 +74,7 @@ func Start(tb testing.TB, cfg Config) *Stand {
 			Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Identity: cfg.Identity,
 			Tuning: cfg.Tuning, Observer: cfg.Observer, Tracer: cfg.Tracer, Log: log,
 		},
-		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience,
+		Alone: true, Retention: cfg.Retention, StopTimeout: patience,
 		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile},
 	}}
 	if cfg.Login != nil {

@@ -46,8 +46,6 @@ type Config struct {
 	Retention time.Duration
 	// Alone: the deployment has no other node, now or later: the node owns every shard at once.
 	Alone bool
-	// NoEvents turns the publishing of events off.
-	NoEvents bool
 
 	// StopTimeout bounds [Server.Stop]. 0: 10 s.
 	StopTimeout time.Duration

@@ -76,10 +76,8 @@ func (i *instance) startNode(ctx context.Context) error {
 	cfg.TransferLeadership = i.leadership.Transfer
 	if i.nats != nil {
 		cfg.Leads, cfg.Fault, cfg.Storage = i.leads, i.nats.Fault, i.storage
-		if i.connections.events != nil {
-			if cfg.Interest, err = i.nats.Interest(i.connections.events); err != nil {
-				return err
-			}
+		if cfg.Interest, err = i.nats.Interest(i.connections.events); err != nil {
+			return err
 		}
 	}
 	i.node, err = node.Start(ctx, cfg)
@@ -88,9 +86,6 @@ func (i *instance) startNode(ctx context.Context) error {
 
 // retainer returns the event stream, nil if there is none.
 func (i *instance) retainer(ctx context.Context) (actors.Publisher, error) {
-	if i.connections.events == nil {
-		return nil, nil
-	}
 	cfg := eventlog.Config{
 		Prefix: i.cfg.Prefix, Retention: i.cfg.Retention, Replicas: i.deployment.Replicas(), Log: i.cfg.Log,
 	}
