@@ -135,7 +135,7 @@ func (c *Flags) orContext() string {
 
 // Notice writes to a terminal that the command still tries. Other outputs get no notice.
 func (c *Flags) Notice(format string, args ...any) {
-	if c.Notices != nil && display.SizeOf(c.Notices) != (display.Size{}) {
+	if c.Notices != nil && display.Columns(c.Notices) > 0 {
 		_, _ = fmt.Fprintf(c.Notices, "holdfast: %s; trying for %s\n",
 			fmt.Sprintf(format, args...), display.Duration(c.Timeout.Duration))
 	}
