@@ -180,9 +180,7 @@ func (b *bench) explain(op messages.Operation, subject string, flags *pflag.Flag
 		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: it lacks the %w",
 			b.connection.Where(), op, denied)
 	case errors.Is(err, nats.ErrNoResponders):
-		return exit.Errorf(exit.Unavailable, "no Holdfast node answers at %s, though NATS does: %s has no subscriber; "+
-			"start a node with: holdfast serve --server URL, or check --prefix and the account of this user",
-			b.connection.Where(), subject)
+		return b.connection.NoNode(subject)
 	}
 	return exit.Errorf(exit.Unavailable, "no answer from Holdfast at %s to %s: %w", b.connection.Where(), op, err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 const (
@@ -123,6 +124,23 @@ func (c *Flags) unreachable(ctx context.Context, err error) error {
 			c.Where(), err, display.Duration(c.patience()))
 	}
 	return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w", c.Where(), err)
+}
+
+// NoNode returns the error of a request for whose subject NATS has no subscriber.
+func (c *Flags) NoNode(subject string) error {
+	prefix, with := messages.Prefix(c.Prefix), ""
+	if prefix != messages.DefaultPrefix {
+		with = fmt.Sprintf(" with the prefix %q", prefix)
+	}
+	if to, err := prefix.Parse(subject); err == nil && to.Tenant != "" {
+		return exit.Errorf(exit.Unavailable,
+			"no Holdfast node%s serves tenant %s at %s, though NATS does: %s has no subscriber; "+
+				"add the account to the file of holdfast serve --tenants, or check --tenant and --prefix",
+			with, display.Name(to.Tenant), c.Where(), subject)
+	}
+	return exit.Errorf(exit.Unavailable, "no Holdfast node%s answers at %s, though NATS does: %s has no subscriber; "+
+		"start a node with: holdfast serve --server URL, or check --prefix and the account of this user",
+		with, c.Where(), subject)
 }
 
 // orContext offers the selected context of the nats command line where neither a server nor a context is given.
