@@ -163,6 +163,9 @@ func (a *asker) page(ctx context.Context, q question, m proto.Message) (*message
 // ask sends q until it is answered. It returns an answer, the refusal of the last attempt, or an error.
 func (a *asker) ask(ctx context.Context, q question, deadline time.Time) (*request.Answer, *messages.Reply, error) {
 	begun := time.Now()
+	if err := a.ready(ctx, q, deadline); err != nil {
+		return nil, nil, err
+	}
 	notice := time.AfterFunc(q.wait+connect.NoticeAfter, func() {
 		a.connection.Notice("no answer from Holdfast at %s yet", a.connection.Where())
 	})
@@ -177,6 +180,19 @@ func (a *asker) ask(ctx context.Context, q question, deadline time.Time) (*reque
 	}
 	refusal, err := a.explain(q, failure, interrupted, time.Since(begun))
 	return nil, refusal, err
+}
+
+// ready makes sure that answers can arrive, before a request is sent whose outcome would be unknown.
+func (a *asker) ready(ctx context.Context, q question, deadline time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	if err := a.nc.FlushWithContext(ctx); err != nil {
+		return exit.Errorf(exit.Unavailable, "no answer from the NATS server at %s: %w", a.connection.Where(), err)
+	}
+	if err := a.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
+		return a.forbidden(q)
+	}
+	return nil
 }
 
 // exchange runs one exchange.
