@@ -100,7 +100,7 @@ func (s *Settings) readFile() (map[string]entry, error) {
 		return nil, nil
 	}
 	var values map[string]any
-	if err := ReadFile(path, maxConfigFile, &values); err != nil {
+	if err := ReadFile(path, "a table of settings", maxConfigFile, &values); err != nil {
 		return nil, exit.Usagef("%s: %w", where, err)
 	}
 	var known []string // the flags with a variable, except the one of the file
