@@ -93,7 +93,7 @@ func TestBenchThatCannotRun(t *testing.T) {
 	run(t, "bench", "orders.42").want(t, 2, `^holdfast: holdfast bench takes no arguments`)
 	p := serve(t, "--max-ttl", "1m")
 	p.holdfast(t, "bench", "--prefix", "other").want(t, 5,
-		`^holdfast: no Holdfast node answers at nats://.*: other\.info has no subscriber;`)
+		`^holdfast: no Holdfast node with the prefix "other" answers at nats://.*: other\.info has no subscriber;`)
 	p.holdfast(t, "bench", "--ttl", "2m").want(t, 2, `^holdfast: invalid: --ttl: 100ms to 1m, got "2m"$`)
 	p.holdfast(t, "acquire", "bench.0", "--owner", "me").want(t, 0, `token 1`)
 	p.holdfast(t, "bench").want(t, 3,

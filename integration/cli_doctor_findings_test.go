@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/doctor"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
@@ -82,8 +83,8 @@ func TestDoctorOfANodeThatStarts(t *testing.T) {
 		if r.Check == "permissions" {
 			starting.Go(func() {
 				node, err := server.Start(t.Context(), server.Config{
-					Name: "n1", Alone: true, External: &natsconn.Config{URL: outside.ClientURL()},
-					Log: slog.New(slog.DiscardHandler),
+					Config: node.Config{Name: "n1", Log: slog.New(slog.DiscardHandler)},
+					Alone:  true, External: &natsconn.Config{URL: outside.ClientURL()},
 				})
 				if err != nil {
 					t.Error(err)
@@ -406,8 +407,8 @@ func TestDoctorFindsDifferentVersions(t *testing.T) {
 	outside := stand.StartNATS(t, embedded.Config{})
 	nodeOn(t, outside.ClientURL(), "n1")
 	other, err := server.Start(t.Context(), server.Config{
-		Name: "n2", Version: "v0.0.1-test", External: &natsconn.Config{URL: outside.ClientURL()},
-		Log: slog.New(slog.DiscardHandler),
+		Config:   node.Config{Name: "n2", Version: "v0.0.1-test", Log: slog.New(slog.DiscardHandler)},
+		External: &natsconn.Config{URL: outside.ClientURL()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -571,36 +572,6 @@ func TestDoctorFindsLimits(t *testing.T) {
 		`^the queue of r1 is nearly full: 4 requests wait, of at most 5$`)
 	waits("r2", 1)
 	examine(t, p.url).want(t, "load", doctor.Warning, `^node n1: 8 requests wait, of at most 10$`)
-}
-
-func TestDoctorFindsAQueueThatGrows(t *testing.T) {
-	t.Parallel()
-	p := serve(t, "--max-queue", "1000000", "--max-waiting", "1000000")
-	nc := stand.Dial(t, p.url)
-	granted(t, acquire(t, nc, "orders.42", `{"owner":"me","ttl_ms":600000}`))
-	for i := range 20 {
-		acquire(t, nc, "orders.42", fmt.Sprintf(`{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i))
-	}
-	p.waitForQueue(t, "orders.42", 20)
-	examine(t, p.url).wantHealthy(t)
-	inbox := nc.NewInbox()
-	if _, err := nc.Subscribe(inbox, func(*nats.Msg) {}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var growing sync.WaitGroup
-	growing.Go(func() {
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for ; ctx.Err() == nil; <-tick.C {
-			_ = nc.PublishRequest("holdfast.acquire.orders.42", inbox,
-				[]byte(`{"owner":"w","ttl_ms":600000,"wait_ms":600000}`))
-		}
-	})
-	defer growing.Wait()
-	defer cancel()
-	examine(t, p.url).wantOnly(t, "queues", doctor.Warning,
-		`^the queue of orders\.42 grows: \d+ requests wait, \d+ more than \S+ before$`)
 }
 
 // A listing has at most 100 requests of a queue, so longer ones look alike in it.

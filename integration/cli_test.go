@@ -199,7 +199,7 @@ func TestUsage(t *testing.T) {
 			`--metadata: at most 1024 bytes together, got 1103 bytes`},
 		{[]string{"acquire", "a", "--timeout", "0"}, `--timeout: 10ms to 24h, got "0"`},
 		{[]string{"acquire", "a", "--prefix", "a b"}, `--prefix: levels of .*, got "a b"`},
-		{[]string{"acquire", "a", "--json=maybe"}, `--json: true or false, got "maybe"`},
+		{[]string{"acquire", "a", "--json=maybe"}, `--json: must be true or false, got "maybe"`},
 		{[]string{"acquire", "a", "--shared", "--limit", "5"},
 			`--shared and --limit exclude each other: .*; choose --shared for a reader, --limit for a semaphore$`},
 		{[]string{"acquire", "a", "--permits", "2"}, `--permits needs --limit: .*, as in: --limit 5 --permits 2$`},
@@ -245,13 +245,9 @@ func TestUsage(t *testing.T) {
 			`--inbox-prefix: a subject without spaces and wildcards, as in _INBOX_alice, got "a\.\*"`},
 		{[]string{"get", "a", "--inbox-prefix", "$JS.me"},
 			`--inbox-prefix: a subject that does not begin with \$, .*got "\$JS\.me"`},
-		{[]string{"get", "a", "--socks-proxy", "127.0.0.1:1080"},
-			`--socks-proxy: the URL of a SOCKS5 proxy, as in socks5://127\.0\.0\.1:1080, got "`},
 		{[]string{"get", "a", "--context", "../x"},
 			`--context: the name of a context of the nats command line, got "\.\./x"`},
 		{[]string{"get", "a", "--password", "p"}, `--password needs --user`},
-		{[]string{"acquire", "a", "--reentrant"},
-			`holdfast acquire has no flag --reentrant any more; see .* holdfast get$`},
 		{[]string{"get", "a", "--user", "u", "--creds", empty}, `--creds and --user exclude each other`},
 		{[]string{"version", "a"}, `takes no arguments, got "a"`},
 		{[]string{"completion"}, `name the shell`},
@@ -321,18 +317,12 @@ func TestContextOfNATS(t *testing.T) {
 		"jwt": {`"user_jwt":"e30"`, `has one of user_jwt and user_seed; they belong together`},
 		"inbox": {`"inbox_prefix":"a.>"`,
 			`the context inbox, inbox_prefix: a subject without spaces and wildcards, as in _INBOX_alice, got "a\.>"`},
-		"proxy": {`"socks_proxy":"http://me:secret@here:1"`,
-			`the context proxy, socks_proxy: the URL of a SOCKS5 proxy, as in socks5://127\.0\.0\.1:1080, got "http://here:1"`},
-		"ca": {`"ca":"missing.pem"`, `the context ca: cannot read "missing\.pem"`},
+		"proxy": {`"socks_proxy":"socks5://here:1"`, `has socks_proxy, which holdfast does not support; `},
+		"ca":    {`"ca":"missing.pem"`, `the context ca: cannot read "missing\.pem"`},
 	} {
 		write(t, filepath.Join(dir, "nats", "context", name+".json"), `{"url":"`+p.url+`",`+test.text+`}`)
 		runWith(t, []string{config}, "get", "orders.42", "--context", name).want(t, 2, test.says)
 	}
-	// The selected context is offered, and not used without being named.
-	write(t, filepath.Join(dir, "nats", "context.txt"), "here\n")
-	runWith(t, []string{config, "NATS_URL=nats://127.0.0.1:4222", "NATS_SOCKS_PROXY=socks5://127.0.0.1:1"}, "get",
-		"orders.42", "--timeout", "100ms").
-		want(t, 5, `or use the selected context of nats with --context here `)
 }
 
 func TestVersion(t *testing.T) {

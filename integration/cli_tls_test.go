@@ -2,15 +2,12 @@ package integration_test
 
 import (
 	"crypto/x509"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,8 +155,6 @@ func TestTLSRefusals(t *testing.T) {
 		{append([]string{"--cluster-tls", c.file("server.pem") + "," + c.file("server-key.pem") + ",missing"},
 			cluster...), 2,
 			`--cluster-tls: cannot read "missing": no such file`},
-		{append([]string{"--cluster-tls-cert", c.file("server.pem")}, cluster...), 2,
-			`holdfast serve has no flag --cluster-tls-cert any more; give the three files as --cluster-tls CERT,KEY,CA$`},
 		{[]string{"--http-tls", c.file("server.pem")}, 2,
 			`--http-tls: 2 files, separated by commas: certificate, key; got 1`},
 		{append([]string{"--tls-cert", c.file("server.pem"), "--tls-key", c.file("server-key.pem")}, cluster...), 2,
@@ -256,7 +251,7 @@ func TestMembersWithTLS(t *testing.T) {
 	}
 }
 
-// A server that begins with TLS, and a proxy before it, by flags and by a context that has all of it. The node and the
+// A server that begins with TLS, by flags and by a context that has all of it. The node and the
 // client may listen on inboxes of their own only.
 func TestHandshakeFirst(t *testing.T) {
 	t.Parallel()
@@ -276,74 +271,13 @@ func TestHandshakeFirst(t *testing.T) {
 	flags := append(c.flags("ca", "client"), "--tlsfirst", "--inbox-prefix", "_INBOX_alice")
 	runWith(t, alice, append([]string{"acquire", "orders.42"}, flags...)...).want(t, 0, `token 1`)
 
-	through := socks(t)
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "nats", "context", "all.json"),
 		fmt.Sprintf(`{"description":"a test","url":%q,"user":"alice","password":"x","ca":%q,"cert":%q,"key":%q,
-		"inbox_prefix":"_INBOX_alice","tls_first":true,"socks_proxy":"socks5://%s","token":"","creds":"","nkey":"","nsc":"","color_scheme":"","jetstream_domain":""}`,
-			url, c.file("ca.pem"), c.file("client.pem"), c.file("client-key.pem"), through.address))
+		"inbox_prefix":"_INBOX_alice","tls_first":true,"token":"","creds":"","nkey":"","nsc":"","color_scheme":"","jetstream_domain":""}`,
+			url, c.file("ca.pem"), c.file("client.pem"), c.file("client-key.pem")))
 	runWith(t, []string{"XDG_CONFIG_HOME=" + dir}, "get", "orders.42", "--context", "all").want(t, 0, `^held`)
-	if through.connections.Load() == 0 {
-		t.Error("the proxy of the context was not used")
-	}
-}
-
-// proxyServer is a SOCKS5 proxy without a login.
-type proxyServer struct {
-	address     string
-	connections atomic.Int64
-}
-
-func socks(t *testing.T) *proxyServer {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	p := &proxyServer{address: l.Addr().String()}
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			p.connections.Add(1)
-			go forward(conn)
-		}
-	}()
-	return p
-}
-
-// forward serves one CONNECT to an IPv4 address, and ends with either side.
-func forward(client net.Conn) {
-	defer func() { _ = client.Close() }()
-	var greeting [3]byte // version, one method, no login
-	var request [10]byte // version, CONNECT, reserved, IPv4, address, port
-	if _, err := io.ReadFull(client, greeting[:]); err != nil {
-		return
-	}
-	if _, err := client.Write([]byte{5, 0}); err != nil {
-		return
-	}
-	if _, err := io.ReadFull(client, request[:]); err != nil {
-		return
-	}
-	server, err := net.Dial("tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte(request[4:8])),
-		binary.BigEndian.Uint16(request[8:])).String())
-	if err != nil {
-		return
-	}
-	defer func() { _ = server.Close() }()
-	if _, err := client.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0}); err != nil {
-		return
-	}
-	go func() {
-		_, _ = io.Copy(server, client)
-		_ = server.Close()
-	}()
-	_, _ = io.Copy(client, server)
 }

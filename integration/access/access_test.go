@@ -92,8 +92,8 @@ func deploy(tb testing.TB, conf string, shards uint32, nodes int, tenants ...str
 func (d *deployment) node(name string) *server.Server {
 	d.Helper()
 	s, err := server.Start(d.Context(), server.Config{
-		Name: name, Shards: d.shards, Tenants: d.tenants, Retention: time.Hour, Log: slog.New(slog.DiscardHandler),
-		External: &natsconn.Config{URL: d.nats.ClientURL()}, Login: []nats.Option{nats.UserInfo("holdfast", password)},
+		Config:    node.Config{Name: name, Shards: d.shards, Tenants: d.tenants, Log: slog.New(slog.DiscardHandler)},
+		Retention: time.Hour, External: &natsconn.Config{URL: d.nats.ClientURL()}, Login: []nats.Option{nats.UserInfo("holdfast", password)},
 	})
 	if err != nil {
 		d.Fatal(err)

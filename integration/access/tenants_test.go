@@ -179,7 +179,7 @@ func TestPrintedLogins(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := server.Start(t.Context(), server.Config{
-				Name: "n1", Shards: 1, Tenants: tenants, Log: slog.New(slog.DiscardHandler),
+				Config:   node.Config{Name: "n1", Shards: 1, Tenants: tenants, Log: slog.New(slog.DiscardHandler)},
 				Login:    []nats.Option{nats.UserInfo("holdfast", password)},
 				Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir(), AuthFile: file},
 			})

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/stand"
@@ -34,8 +35,8 @@ func TestVerifiedUsers(t *testing.T) {
 				args = append(args, "--verified-users")
 			}
 			s, err := server.Start(t.Context(), server.Config{
-				Name: "n1", Identity: identity.User, Alone: true, Shards: 2, Log: slog.New(slog.DiscardHandler),
-				Login: []nats.Option{nats.Nkey(public, key.Sign)},
+				Config: node.Config{Name: "n1", Identity: identity.User, Shards: 2, Log: slog.New(slog.DiscardHandler)},
+				Alone:  true, Login: []nats.Option{nats.Nkey(public, key.Sign)},
 				Embedded: embedded.Config{ConfigFile: stand.NATSConfig(t,
 					"HOLDFAST_NKEY: "+public+"\n"+printed(t, args...))},
 			})

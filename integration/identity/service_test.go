@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/stand"
@@ -43,8 +44,8 @@ func start(tb testing.TB, mode identity.Mode, config string, login nats.Option) 
 func configured(tb testing.TB, mode identity.Mode, config string, login nats.Option) server.Config {
 	tb.Helper()
 	return server.Config{
-		Name: "n1", Identity: mode, Alone: true, Shards: 2, Login: []nats.Option{login},
-		Log:      slog.New(slog.DiscardHandler),
+		Config: node.Config{Name: "n1", Identity: mode, Shards: 2, Log: slog.New(slog.DiscardHandler)},
+		Alone:  true, Login: []nats.Option{login},
 		Embedded: embedded.Config{ConfigFile: stand.NATSConfig(tb, config)},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"runtime/coverage"
 	"time"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
@@ -35,7 +36,7 @@ func run(ctx context.Context, folder string) error {
 	}
 	defer func() { _ = os.RemoveAll(data) }()
 	s, err := server.Start(ctx, server.Config{
-		Name: "n1", StopTimeout: time.Minute, Log: slog.New(slog.DiscardHandler),
+		Config: node.Config{Name: "n1", Log: slog.New(slog.DiscardHandler)}, StopTimeout: time.Minute,
 		Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: data},
 	})
 	if err != nil {

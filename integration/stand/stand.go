@@ -42,8 +42,6 @@ type Config struct {
 	Tenants map[string]node.TenantLimits
 	// Identity says whose owners the node verifies; empty: nobody's.
 	Identity identity.Mode
-	// NoEvents turns the publishing of events off.
-	NoEvents bool
 	// Retention is how long the event stream keeps events; 0: there is none.
 	Retention time.Duration
 	// Observer receives what the node does; nil: nothing is.
@@ -71,10 +69,12 @@ func Start(tb testing.TB, cfg Config) *Stand {
 		log = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	s := &Stand{TB: tb, config: server.Config{
-		Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
-		Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Identity: cfg.Identity, Tuning: cfg.Tuning,
-		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Observer: cfg.Observer,
-		Tracer: cfg.Tracer, Log: log,
+		Config: node.Config{
+			Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
+			Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Identity: cfg.Identity,
+			Tuning: cfg.Tuning, Observer: cfg.Observer, Tracer: cfg.Tracer, Log: log,
+		},
+		Alone: true, Retention: cfg.Retention, StopTimeout: patience,
 		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile},
 	}}
 	if cfg.Login != nil {

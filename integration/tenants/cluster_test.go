@@ -33,10 +33,12 @@ func TestCluster(t *testing.T) {
 			"cluster { name: c, listen: %q, routes: [\"nats://%s\", \"nats://%s\"] }\n", routes[i], routes[0],
 			routes[1])
 		cfg := server.Config{
-			Name: fmt.Sprint("n", i+1), Shards: 4, Login: []nats.Option{nats.UserInfo("node", "n")},
-			Log:      slog.New(slog.DiscardHandler),
+			Config: node.Config{
+				Name: fmt.Sprint("n", i+1), Shards: 4, Log: slog.New(slog.DiscardHandler),
+				Tenants: map[string]node.TenantLimits{first: {}, second: {}},
+			},
+			Login:    []nats.Option{nats.UserInfo("node", "n")},
 			Embedded: embedded.Config{ConfigFile: stand.NATSConfig(t, config)},
-			Tenants:  map[string]node.TenantLimits{first: {}, second: {}},
 		}
 		go func() {
 			running, err := server.Start(t.Context(), cfg)

@@ -58,10 +58,12 @@ type service struct {
 func start(tb testing.TB, limits node.TenantLimits, change ...func(*server.Config)) *service {
 	tb.Helper()
 	cfg := server.Config{
-		Name: "n1", Alone: true, Shards: 2, Login: []nats.Option{nats.UserInfo("node", "n")},
-		Log:      slog.New(slog.DiscardHandler),
+		Config: node.Config{
+			Name: "n1", Shards: 2, Log: slog.New(slog.DiscardHandler),
+			Tenants: map[string]node.TenantLimits{first: limits, second: {}},
+		},
+		Alone: true, Login: []nats.Option{nats.UserInfo("node", "n")},
 		Embedded: embedded.Config{ConfigFile: stand.NATSConfig(tb, accounts(false))},
-		Tenants:  map[string]node.TenantLimits{first: limits, second: {}},
 	}
 	for _, c := range change {
 		c(&cfg)

@@ -31,7 +31,7 @@ func BenchmarkPresent(b *testing.B) {
 // benchJournals returns a client of a service in which that number of resources is held.
 func benchJournals(b *testing.B, held int) (*holdfast.Client, int) {
 	b.Helper()
-	s := stand.Start(b, stand.Config{NoEvents: true})
+	s := stand.Start(b, stand.Config{})
 	nc := s.Connect()
 	inbox := nc.NewInbox()
 	answers, err := nc.SubscribeSync(inbox)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -97,13 +96,10 @@ func (b *bench) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	bar := display.NewGauge(cmd.ErrOrStderr())
-	result, err := load.Run(ctx, load.Plan{Workers: b.clients.Value, For: b.duration.Duration,
-		Progress: func(m *load.Meter) { b.show(bar, m) }}, func(n int) load.Work {
+	result, err := load.Run(ctx, load.Plan{Workers: b.clients.Value, For: b.duration.Duration}, func(n int) load.Work {
 		c := load.NewClient(ncs[n%len(ncs)], service, b.owner(run, strconv.Itoa(n)), b.ttl.Duration)
 		return b.work(ctx, c, load.NewShare(n, b.clients.Value, b.resources.Value))
 	})
-	bar.Clear()
 	if err != nil {
 		return err
 	}
@@ -184,9 +180,7 @@ func (b *bench) explain(op messages.Operation, subject string, flags *pflag.Flag
 		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: it lacks the %w",
 			b.connection.Where(), op, denied)
 	case errors.Is(err, nats.ErrNoResponders):
-		return exit.Errorf(exit.Unavailable, "no Holdfast node answers at %s, though NATS does: %s has no subscriber; "+
-			"start a node with: holdfast serve --server URL, or check --prefix and the account of this user",
-			b.connection.Where(), subject)
+		return b.connection.NoNode(subject)
 	}
 	return exit.Errorf(exit.Unavailable, "no answer from Holdfast at %s to %s: %w", b.connection.Where(), op, err)
 }
@@ -215,14 +209,4 @@ func (b *bench) work(ctx context.Context, c *load.Client, share *load.Share) loa
 		failed++
 		return nil
 	}
-}
-
-// show shows how far the load is.
-func (b *bench) show(bar *display.Gauge, m *load.Meter) {
-	elapsed, pairs := m.Elapsed(), m.Count(messages.OpRelease)
-	text := fmt.Sprintf("%d pairs, %.0f/s", pairs, float64(pairs)/max(elapsed.Seconds(), 1e-3))
-	if n := m.Failures(); n > 0 {
-		text += fmt.Sprintf(", %d failed", n)
-	}
-	bar.Show(float64(elapsed)/float64(b.duration.Duration), text)
 }

@@ -22,24 +22,6 @@ const (
 	pageTimeout = 6 * time.Second
 )
 
-// locks are what the listings show.
-type locks struct {
-	// contended are the held resources for which requests wait.
-	contended []deadlock.Contended
-	// queues are the numbers of waiting requests, by the resource, as far as they were listed or counted.
-	queues map[cli.Resource]int
-	// late are leases whose tokens are near the end, unconfirmed those that hold a resource back until their loss is
-	// confirmed; at most [maxNamed] of each.
-	late, unconfirmed []*messages.Lease
-	// leases is how many held ones were listed; partial: there are more.
-	leases  int
-	partial bool
-	// last is the resource at the end of a page, whose leases may continue on the next one.
-	last deadlock.Contended
-	// err is why the listing ended early.
-	err error
-}
-
 // list reads the leases that are held, and then the lost ones that hold their resources back: of all tenants, and of
 // none.
 func (d *deployment) list(ctx context.Context) {

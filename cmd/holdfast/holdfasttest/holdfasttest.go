@@ -38,9 +38,9 @@ func Start(tb testing.TB) *Server {
 	tb.Helper()
 	log := slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s := &Server{tb: tb, config: server.Config{
-		Name: "test", StopTimeout: patience, Log: log,
-		Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: tb.TempDir()},
+		StopTimeout: patience, Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: tb.TempDir()},
 	}}
+	s.config.Name, s.config.Log = "test", log
 	s.start()
 	tb.Cleanup(s.Stop)
 	s.url = s.running.ClientURL()

@@ -19,7 +19,7 @@ type reporter struct {
 }
 
 func newReporter(w io.Writer, verbose bool) *reporter {
-	return &reporter{display.NewReporter(w, verbose), verbose || display.SizeOf(w) != (display.Size{})}
+	return &reporter{display.NewReporter(w, verbose), verbose || display.Columns(w) > 0}
 }
 
 // waiting reports what the lock command waits for: the holder, or the end of the hold after a loss. On a terminal it

@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-const (
-	// answerTimeout bounds one request to the deployment.
-	answerTimeout = 5 * time.Second
-	// opList is the operation of a listing, for errors.
-	opList = "list"
-)
+// answerTimeout bounds one request to the deployment. A node may wait as long for the owners of the shards.
+const answerTimeout = 5 * time.Second
+
+// Node is what the page reads from its node. *node.Node has these methods.
+type Node interface {
+	// Census returns the figures of the shards that are open here.
+	Census(ctx context.Context) map[uint32]actors.Census
+}
 
 // deployment is what the views read: the deployment and this node.
 type deployment struct {
@@ -28,17 +29,13 @@ type deployment struct {
 	prefix messages.Prefix
 	node   Node
 	client *holdfast.Client
-	sender *request.Sender
+	caller *ask.Caller
 }
 
 func openDeployment(nc *nats.Conn, prefix messages.Prefix, n Node) (*deployment, error) {
-	d := &deployment{nc: nc, prefix: prefix, node: n}
-	client, err := d.newClient()
-	if err != nil {
-		return nil, err
-	}
-	d.client = client
-	d.sender, err = request.NewSender(nc, request.Config{Prefix: prefix})
+	d := &deployment{nc: nc, prefix: prefix, node: n, caller: ask.New(nc)}
+	var err error
+	d.client, err = d.newClient()
 	return d, err
 }
 
@@ -64,25 +61,14 @@ func (d *deployment) of(ctx context.Context, tenant string, use func(*holdfast.C
 	return use(client)
 }
 
-func (d *deployment) close(ctx context.Context) error {
-	d.sender.Close(ctx)
-	return d.client.Close(ctx)
-}
-
 // list returns one page of a listing. The Go client returns leases without the cursor that the next page needs.
 func (d *deployment) list(ctx context.Context, r *messages.ListRequest) (*messages.ListReply, error) {
 	page := &messages.ListReply{}
-	x := d.sender.Exchange(request.Request{Op: opList, Subject: d.prefix.List(),
-		Message: func() proto.Message { return r }})
-	defer x.Finish()
-	a, err := x.Within(ctx, answerTimeout)
-	if err == nil {
-		err = a.Decode(page)
+	err := d.caller.Ask(ctx, answerTimeout, d.prefix.List(), r, page)
+	if denied, is := errors.AsType[*ask.DeniedError](err); is {
+		return nil, fmt.Errorf("the user of this node lacks the %w", denied)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list: %w", err)
-	}
-	return page, nil
+	return page, err
 }
 
 const (

@@ -22,7 +22,7 @@ const (
 
 // windows are how far back journals are read, one after the other, until there are enough changes. 0: to their
 // beginning.
-var windows = []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour, 0}
+var windows = []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour, 0}
 
 // shownKinds are the kinds of changes that are shown: all but renewals, which are the most by far.
 var shownKinds = holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased, holdfast.EventExpired,
@@ -80,32 +80,36 @@ func (s selection) recent(ctx context.Context, c *holdfast.Client) (history, err
 	for _, window := range windows {
 		rows, begins, err := s.since(ctx, c, window)
 		if errors.Is(err, errTooMany) || ctx.Err() != nil {
-			h.cut(len(rows))
+			h.cut(rows)
 			return h, nil
 		}
 		if err != nil {
 			return h, err
 		}
-		h.Reach, h.whole = reach(window), true
-		slices.SortStableFunc(rows, func(a, b change) int { return b.At.Compare(a.At) })
+		h.Reach, h.whole, h.Rows = reach(window), true, newest(rows)
 		if len(rows) > maxRows {
-			rows, h.Reach = rows[:maxRows], fmt.Sprintf("The newest %d changes are shown, without renewals.", maxRows)
+			h.Reach = fmt.Sprintf("The newest %d changes are shown, without renewals.", maxRows)
 		}
-		if h.Rows = rows; len(rows) >= enoughRows || !begins.IsZero() {
+		if len(rows) >= enoughRows || !begins.IsZero() {
 			break
 		}
 	}
 	return h, nil
 }
 
-// cut says that a window could not be read to its end, of which so many changes were read. What a shorter window had is
-// shown.
-func (h *history) cut(read int) {
+// newest returns the newest of changes, newest first.
+func newest(rows []change) []change {
+	slices.SortStableFunc(rows, func(a, b change) int { return b.At.Compare(a.At) })
+	return rows[:min(len(rows), maxRows)]
+}
+
+// cut says that a window could not be read to its end. What a shorter window had is shown, else what was read.
+func (h *history) cut(read []change) {
 	h.whole = false
 	switch {
 	case h.Reach != "":
-	case read > 0:
-		h.Reach = "Too many changes were made in the last 10s to read them here."
+	case len(read) > 0:
+		h.Rows, h.Reach = newest(read), "Too many changes are made to read all of them here: some are left out."
 	default:
 		h.Reach = "The journals did not answer in " + duration(readTime) + ", so no changes are shown."
 	}

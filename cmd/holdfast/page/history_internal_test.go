@@ -14,11 +14,12 @@ func TestCut(t *testing.T) {
 		want  string
 	}{
 		{"", 0, "The journals did not answer"},
-		{"", 1, "Too many changes"},
+		{"", 101, "Too many changes"},
 		{"All changes of the last 10s", 0, "All changes of the last 10s"},
 	} {
 		h := history{Reach: test.reach, whole: true}
-		if h.cut(test.read); h.whole || !strings.HasPrefix(h.Reach, test.want) {
+		h.cut(make([]change, test.read))
+		if h.whole || !strings.HasPrefix(h.Reach, test.want) || len(h.Rows) != min(test.read, maxRows) {
 			t.Errorf("%+v: %+v", test, h)
 		}
 	}

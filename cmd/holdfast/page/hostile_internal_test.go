@@ -54,9 +54,6 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 		values, _ := url.ParseQuery(query)
-		if last != "" {
-			values.Set("from", last)
-		}
 		opensAgain(t, p, k, values)
 	})
 }

@@ -45,6 +45,8 @@ type waiter struct {
 	Waiting, Left time.Duration
 }
 
+var lockKind = &kind{name: "lock", title: "Lock", hidden: true, open: openLock}
+
 func openLock(p *Page, query url.Values) (view, error) {
 	name := messages.NormalizeResource(query.Get("name"))
 	key, err := messages.EncodeKey(name)
@@ -99,6 +101,11 @@ func (l *lock) take(s *holdfast.State) {
 	for i, w := range s.Waiters {
 		l.Waiters = append(l.Waiters, waiter{i + 1, w.Owner, cli.Kind(w.Limit, w.Permits), w.Waiting, w.Left})
 	}
+}
+
+// title implements [titled].
+func (l *lock) title(f *frame, query url.Values) {
+	f.Subject, f.Tenant, f.Done = l.Name, l.Tenant, l.broken(query.Get("broken"))
 }
 
 // broken says what became of the lease with the token that was to be broken; empty: the text is no token. A link can

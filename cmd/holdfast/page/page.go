@@ -6,21 +6,15 @@ package page
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"log/slog"
-	"net/http"
+	"net/url"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
 )
-
-// Node is what the page reads from its node. *node.Node has these methods.
-type Node interface {
-	// Census returns the figures of the shards that are open here.
-	Census(ctx context.Context) map[uint32]actors.Census
-}
 
 // Config configures a page.
 type Config struct {
@@ -38,6 +32,8 @@ type Config struct {
 type Page struct {
 	cfg     Config
 	running atomic.Pointer[deployment] // nil until the node runs
+	// kinds are those of views, in the order of the navigation; set by [Page.Register].
+	kinds []*kind
 	// views has a place for each view that is being read, and streams one for each event stream that is open.
 	views, streams chan struct{}
 	// life ends with [Page.Close].
@@ -70,21 +66,43 @@ func (p *Page) Started(nc *nats.Conn, n Node) error {
 func (p *Page) Close(ctx context.Context) error {
 	p.end()
 	if d := p.running.Load(); d != nil {
-		return d.close(ctx)
+		return d.client.Close(ctx)
 	}
 	return nil
 }
 
-// Register adds the page to the paths that mux serves: the root, and a path for each view.
-func (p *Page) Register(mux *http.ServeMux) {
-	handle := func(pattern string, h http.Handler) { mux.Handle(pattern, guarded(h)) }
-	for _, k := range kinds {
-		handle("GET /"+k.pattern(), p.show(k))
-		handle("GET /stream/"+k.name, p.stream(k))
+// view is what one request looks at. Its exported members are for its template.
+type view interface {
+	// Summary says in a sentence what the view shows.
+	Summary() string
+	// load reads what the view shows, again each time.
+	load(ctx context.Context, d *deployment) error
+}
+
+// kind is a kind of view.
+type kind struct {
+	// name is that of its path and its template, title its heading.
+	name, title string
+	// root: it is at the root. hidden: it is not in the navigation, because it needs a parameter.
+	root, hidden bool
+	// open returns the view that the parameters ask for. With an error it may be there, for its form.
+	open func(p *Page, query url.Values) (view, error)
+
+	template *template.Template
+}
+
+// path returns where the view is, relative to the other views.
+func (k *kind) path() string {
+	if k.root {
+		return "./"
 	}
-	handle("GET /static/", static)
-	if p.cfg.Actions {
-		handle("POST /break", http.NewCrossOriginProtection().Handler(
-			bounded(p.views, "views are being read", p.breakLease)))
+	return k.name
+}
+
+// pattern returns the path for a mux, without the first slash.
+func (k *kind) pattern() string {
+	if k.root {
+		return "{$}"
 	}
+	return k.name
 }

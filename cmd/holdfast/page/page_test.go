@@ -190,14 +190,10 @@ type stream struct {
 	lines *bufio.Scanner
 }
 
-// open opens an event stream, after the event with that id if it is not empty.
-func (s *site) open(path, last string) *stream {
+// open opens an event stream.
+func (s *site) open(path string) *stream {
 	s.Helper()
-	r := s.request(http.MethodGet, path, nil)
-	if last != "" {
-		r.Header.Set("Last-Event-ID", last)
-	}
-	answer, err := transport.RoundTrip(r)
+	answer, err := transport.RoundTrip(s.request(http.MethodGet, path, nil))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -211,7 +207,7 @@ func (s *site) open(path, last string) *stream {
 }
 
 // event is one event of a stream.
-type event struct{ kind, id, data string }
+type event struct{ kind, data string }
 
 // next returns the next event, not ok at the end.
 func (s *stream) next() (e event, ok bool) {
@@ -221,8 +217,6 @@ func (s *stream) next() (e event, ok bool) {
 		switch {
 		case name == "event":
 			e.kind = value
-		case name == "id":
-			e.id = value
 		case name == "data":
 			e.data += value + "\n"
 		case s.lines.Text() == "" && e.kind != "":
@@ -283,7 +277,6 @@ func TestViews(t *testing.T) {
 		s.want(path, 400, `role="alert"`, says)
 	}
 	s.want("/?pattern=a.>.b", 400, `value="a.&gt;.b"`, "Show")
-	s.want("/stream/events?from=x", 400, "from is a position")
 }
 
 // Before the node runs, the page says so; a form that changes something is not there unless it was asked for.
@@ -431,7 +424,7 @@ func TestWaited(t *testing.T) {
 		waiting.Go(func() { _, _ = s.client.Acquire(ctx, resource, holdfast.Owner("other")) }) // until the test ends
 	}
 	wait("many.77")
-	s.open("/stream/locks?state=waited", "").until("many.77")
+	s.open("/stream/locks?state=waited").until("many.77")
 	s.want("/lock?name=many.77", 200, "1 request waits.", "other")
 	if body := s.want("/?state=waited", 200, "1 lease is shown."); strings.Contains(body, "Next page") {
 		t.Errorf("there is no next page: %s", body)
@@ -450,7 +443,7 @@ func TestWaited(t *testing.T) {
 func TestStreamOutlivesTimeouts(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, page.Config{}, 500*time.Millisecond).start() // shorter than the time between two events
-	locks := s.open("/stream/locks", "")
+	locks := s.open("/stream/locks")
 	locks.until("No lock of this selection is held.")
 	lock := s.lock("orders.1")
 	locks.until("orders.1")
@@ -471,7 +464,7 @@ func TestHistoryFollowsMetadata(t *testing.T) {
 	s := start(t, page.Config{})
 	lock := s.lock("orders.1")
 	s.eventually("/lock?name=orders.1", "<td>acquired</td>")
-	view := s.open("/stream/lock?name=orders.1", "")
+	view := s.open("/stream/lock?name=orders.1")
 	view.until("<td>acquired</td>")
 	if err := lock.Set(t.Context(), map[string]string{"step": "two"}); err != nil {
 		t.Fatal(err)
@@ -486,7 +479,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	const most = 32
 	var streams []*stream
 	for range most {
-		streams = append(streams, s.open("/stream/cluster", ""))
+		streams = append(streams, s.open("/stream/cluster"))
 	}
 	s.want("/stream/cluster", 503, "32 event streams are open")
 	s.want("/", 200)
@@ -502,72 +495,27 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// A stream of changes goes on where it broke off: nothing is missing, and nothing comes twice.
-func TestEventsResume(t *testing.T) {
+// The view of changes is fresh, says that the journals cannot be read, and is fresh again when they can.
+func TestEventsAreFresh(t *testing.T) {
 	t.Parallel()
 	s := start(t, page.Config{})
-	first := s.open("/stream/events?from="+url.QueryEscape(s.position()), "")
+	before := s.open("/stream/events")
+	before.until("0 changes are shown.")
 	s.release(s.lock("orders.1"))
-	got := first.until("released")
-	first.body.Close()
-	s.release(s.lock("orders.2"))
-	second := s.open("/stream/events?pattern=orders.*&from=ignored-for-the-header", got.id)
-	var all string
-	for !strings.Contains(all, "released") {
-		e, ok := second.next()
-		if !ok {
-			t.Fatalf("the stream has ended after %s: %v", all, second.lines.Err())
-		}
-		all += e.data
-	}
-	if strings.Contains(all, "orders.1") || strings.Count(all, "orders.2</a>") != 2 {
-		t.Errorf("behind %s came %s", got.id, all)
-	}
-}
-
-// position returns where the view of changes has come to.
-func (s *site) position() string {
-	s.Helper()
-	found := regexp.MustCompile(`data-from="([^"]*)"`).FindStringSubmatch(s.want("/events", 200))
-	if found == nil {
-		s.Fatal("the view has no position")
-	}
-	return found[1]
-}
-
-// More changes than a batch takes are left out, which the view says, and what comes later is shown again.
-func TestEventsAreSampled(t *testing.T) {
-	t.Parallel()
-	s := start(t, page.Config{})
-	from := s.position()
-	for i := range 100 {
-		s.release(s.lock(fmt.Sprintf("many.%d", i)))
-	}
-	events := s.open("/stream/events?from="+url.QueryEscape(from), "")
-	e := events.until("some are left out here")
-	if n := strings.Count(e.data, "data-key"); n > 50 {
-		t.Errorf("%d changes in a batch", n)
-	}
-	s.release(s.lock("later"))
-	events.until("later")
-}
-
-// A view of changes says that the journals cannot be read, also when no change would come, and that they can again.
-func TestEventsTellOfLostJournals(t *testing.T) {
-	t.Parallel()
-	s := start(t, page.Config{})
-	path := "/stream/events?from=" + url.QueryEscape(s.position())
-	before := s.open(path, "")
+	before.until("2 changes are shown.")
 	s.node.Stop()
-	during := s.open(path, "") // nothing is known of the deployment yet
+	during := s.open("/stream/events")
 	for _, events := range []*stream{before, during} {
-		if e := events.until("The journals cannot be read: "); e.kind != "problem" {
-			t.Errorf("it is told as %q: %s", e.kind, e.data)
+		for e, ok := events.next(); e.kind != "problem"; e, ok = events.next() {
+			if !ok {
+				t.Fatalf("the stream has ended: %v", events.lines.Err())
+			}
 		}
 	}
 	s.node.Restart()
-	before.until("0 new changes.")
-	during.until("0 new changes.")
+	s.lock("orders.2")
+	before.until("orders.2")
+	during.until("orders.2")
 }
 
 func TestBreak(t *testing.T) {

@@ -22,25 +22,16 @@ const (
 	reconnectMillis = 2000
 )
 
-// follower is a view whose stream is not read again and again, but follows changes until ctx ends.
-type follower interface {
-	follow(ctx context.Context, d *deployment, k *kind, f *feed) error
-}
-
 // stream serves the event stream of a view.
 func (p *Page) stream(k *kind) http.Handler {
 	return bounded(p.streams, "event streams are open", func(w http.ResponseWriter, r *http.Request) {
-		query := r.URL.Query()
-		if last := r.Header.Get("Last-Event-ID"); last != "" {
-			query.Set("from", last)
-		}
 		d := p.running.Load()
 		if d == nil {
 			w.Header().Set("Retry-After", retryAfter)
 			http.Error(w, errStarting.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		v, err := k.open(p, query)
+		v, err := k.open(p, r.URL.Query())
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -57,9 +48,6 @@ func (p *Page) stream(k *kind) http.Handler {
 
 // serveFeed sends what changes in the view until ctx ends or the client is gone.
 func serveFeed(ctx context.Context, d *deployment, k *kind, v view, f *feed) error {
-	if v, ok := v.(follower); ok {
-		return v.follow(ctx, d, k, f)
-	}
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
@@ -72,13 +60,8 @@ func serveFeed(ctx context.Context, d *deployment, k *kind, v view, f *feed) err
 		if err := sendView(ctx, d, k, v, f); err != nil {
 			return err
 		}
-		pause.Reset(pauseAfter(time.Since(begun), refresh))
+		pause.Reset(min(max(refresh, idleShare*time.Since(begun)), longestRefresh))
 	}
-}
-
-// pauseAfter returns how long to wait after a reading that took so long.
-func pauseAfter(took, shortest time.Duration) time.Duration {
-	return min(max(shortest, idleShare*took), longestRefresh)
 }
 
 // sendView reads the view and sends it. If the deployment does not answer, that is sent.
@@ -86,9 +69,13 @@ func sendView(ctx context.Context, d *deployment, k *kind, v view, f *feed) erro
 	reading, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	if err := v.load(reading, d); err != nil {
-		return f.send("problem", "", err.Error())
+		return f.send("problem", err.Error())
 	}
-	return f.render(k, "live", "", frame{View: v, Now: time.Now()})
+	var text bytes.Buffer
+	if err := k.template.ExecuteTemplate(&text, "live", frame{View: v, Now: time.Now()}); err != nil {
+		return err
+	}
+	return f.send("live", string(visible(text.Bytes())))
 }
 
 // feed writes an event stream. It belongs to one goroutine.
@@ -105,25 +92,13 @@ func openFeed(w http.ResponseWriter) (*feed, error) {
 	return f, f.write(fmt.Sprintf("retry: %d\n\n", reconnectMillis))
 }
 
-// render sends a template of the view's kind.
-func (f *feed) render(k *kind, event, id string, data any) error {
-	var text bytes.Buffer
-	if err := k.template.ExecuteTemplate(&text, event, data); err != nil {
-		return err
-	}
-	return f.send(event, id, string(visible(text.Bytes())))
-}
-
 // lineBreaks makes each line break one that an event stream knows.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// send sends one event. The browser repeats the last id that is not empty when it connects again.
-func (f *feed) send(event, id, data string) error {
+// send sends one event.
+func (f *feed) send(event, data string) error {
 	var b strings.Builder
 	b.WriteString("event: " + event + "\n")
-	if id != "" {
-		b.WriteString("id: " + id + "\n")
-	}
 	for line := range strings.SplitSeq(lineBreaks.Replace(data), "\n") {
 		b.WriteString("data: " + line + "\n")
 	}

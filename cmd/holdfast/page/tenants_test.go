@@ -94,8 +94,8 @@ func TestViewsOfTenants(t *testing.T) {
 	s.eventually("/events?tenant=BILLING", "3 changes are shown.", "of-billing")
 	s.lacks("/events?tenant=BILLING", "of-orders", "of-none")
 
-	all, some := s.open("/stream/events", ""), s.open("/stream/events?tenant=BILLING", "")
-	view := s.open("/stream/lock?name=c&tenant=ORDERS", "")
+	all, some := s.open("/stream/events"), s.open("/stream/events?tenant=BILLING")
+	view := s.open("/stream/lock?name=c&tenant=ORDERS")
 	view.until("The lock is free.")
 	s.lockOf(orders, "c", holdfast.Owner("of-orders"))
 	all.until(`<a href="lock?name=c&amp;tenant=ORDERS">c</a></th><td>ORDERS</td>`)

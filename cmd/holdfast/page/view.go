@@ -3,89 +3,18 @@ package page
 import (
 	"bytes"
 	"context"
-	"embed"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 )
 
-// view is what one request looks at. Its exported members are for its template.
-type view interface {
-	summarized
-	// load reads what the view shows, again each time.
-	load(ctx context.Context, d *deployment) error
-}
-
-// kind is a kind of view.
-type kind struct {
-	// name is that of its path and its template, title its heading. The first kind is at the root.
-	name, title string
-	// hidden: it is not in the navigation, because it needs a parameter.
-	hidden bool
-	// open returns the view that the parameters ask for. With an error it may be there, for its form.
-	open func(p *Page, query url.Values) (view, error)
-
-	template *template.Template
-}
-
-var lockKind = &kind{name: "lock", title: "Lock", hidden: true, open: openLock}
-
-// kinds are all of them, in the order of the navigation.
-var kinds = []*kind{
-	{name: "locks", title: "Locks", open: openLocks},
-	lockKind,
-	{name: "sessions", title: "Sessions", open: openSessions},
-	{name: "cluster", title: "Cluster", open: openCluster},
-	{name: "events", title: "Events", open: openEvents},
-}
-
-//go:embed templates
-var templates embed.FS
-
-//go:embed static
-var assets embed.FS
-
-var files = http.FileServerFS(assets)
-
-// static serves scripts and styles, which change only with the program, and no list of them.
-var static = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	if strings.HasSuffix(r.URL.Path, "/") {
-		http.NotFound(w, r)
-		return
-	}
-	files.ServeHTTP(w, r)
-})
-
-func init() {
-	functions := template.FuncMap{
-		"duration": duration, "stamp": stamp, "lockURL": lockURL,
-	}
-	for _, k := range kinds {
-		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html",
-			"templates/"+k.name+".html"))
-	}
-}
-
-// path returns where the view is, relative to the other views.
-func (k *kind) path() string {
-	if k == kinds[0] {
-		return "./"
-	}
-	return k.name
-}
-
-// pattern returns the path for a mux, without the first slash.
-func (k *kind) pattern() string {
-	if k == kinds[0] {
-		return "{$}"
-	}
-	return k.name
+// titled is a view with a title of its own.
+type titled interface {
+	title(f *frame, query url.Values)
 }
 
 // frame is what the layout shows around a view.
@@ -101,13 +30,10 @@ type frame struct {
 	Loaded bool
 	// Done is about an action, and Problem about an error; both may be empty.
 	Done, Problem string
-	// View is the view, or a batch of one; nil if the input has none.
-	View summarized
+	// View is nil if the input has none.
+	View view
 	Now  time.Time
 }
-
-// summarized is what says in a sentence what it shows.
-type summarized interface{ Summary() string }
 
 type tab struct {
 	Path, Title string
@@ -116,7 +42,7 @@ type tab struct {
 
 func (p *Page) frame(k *kind) frame {
 	f := frame{Title: k.title, Prefix: string(p.cfg.Prefix), Node: p.cfg.Name, Now: time.Now()}
-	for _, other := range kinds {
+	for _, other := range p.kinds {
 		if !other.hidden {
 			f.Tabs = append(f.Tabs, tab{other.path(), other.title, other == k})
 		}
@@ -136,9 +62,7 @@ func (p *Page) show(k *kind) http.Handler {
 func (p *Page) write(w http.ResponseWriter, r *http.Request, k *kind, query url.Values, code int, failure error) {
 	f := p.frame(k)
 	v, err := k.open(p, query)
-	if v != nil {
-		f.View = v
-	}
+	f.View = v
 	if err == nil {
 		f.Here, f.Stream = k.path()+"?"+query.Encode(), "stream/"+k.name+"?"+query.Encode()
 		err = p.load(r.Context(), v)
@@ -155,9 +79,8 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, k *kind, query url.
 	if errors.Is(err, errStarting) {
 		w.Header().Set("Retry-After", retryAfter)
 	}
-	if v, ok := v.(*lock); ok {
-		f.Subject, f.Tenant = v.Name, v.Tenant
-		f.Done = v.broken(query.Get("broken"))
+	if v, ok := v.(titled); ok {
+		v.title(&f, query)
 	}
 	var text bytes.Buffer
 	if err := k.template.ExecuteTemplate(&text, "page", f); err != nil {

@@ -20,23 +20,23 @@ import (
 
 // deployment is the node's place in a deployment, and what all of its nodes have in common.
 type deployment struct {
-	name, prefix string
-	shards       uint32
-	replicas     int
-	identity     cli.Choice
-	retention    cli.Duration
+	name, prefix     string
+	shards, replicas cli.Number // 0: as the deployment is
+	identity         cli.Choice
+	retention        cli.Duration
 }
 
 func (d *deployment) add(f *pflag.FlagSet) {
+	d.shards, d.replicas = cli.NewNumber(0, 1, jetstream.MaxShards), cli.NewNumber(0, 1, cli.MaxReplicas)
 	d.retention = cli.NewDuration(0, 0, 10*365*24*time.Hour)
 	d.identity = cli.NewChoice(identity.None.String(), identity.Modes()...)
 	f.StringVar(&d.name, "name", cli.HostName(), "`NAME` of this node: unique, and the same after a restart")
 	f.StringVar(&d.prefix, "prefix", string(messages.DefaultPrefix),
 		"`NAME` with which the deployment's subjects begin")
-	f.Uint32Var(&d.shards, "shards", 0, fmt.Sprintf(
-		"`NUMBER` of shards, fixed when the deployment is created (default %d, for a node without cluster %d)",
+	f.Var(&d.shards, "shards", fmt.Sprintf(
+		"number of shards, fixed when the deployment is created (default %d, for a node without cluster %d)",
 		jetstream.DefaultShards, jetstream.DefaultShardsAlone))
-	f.IntVar(&d.replicas, "replicas", 0, "minimum `NUMBER` of NATS servers that store each shard (default 1)")
+	f.Var(&d.replicas, "replicas", "minimum number of NATS servers that store each shard (default 1)")
 	f.Var(&d.identity, "identity", "`WHO` the owners of leases are, as NATS verifies it: "+d.identity.List())
 	f.Var(&d.retention, "events-retention", "retain events in a stream for this time; 0: no stream")
 }
@@ -49,10 +49,6 @@ func (d *deployment) check(given *settings.Settings) error {
 	case !cli.IsServerName(d.name, peer.MaxNodeNameBytes):
 		return exit.Usagef("%s: 1 to %d printable characters without spaces, got %s",
 			cmp.Or(given.Given["name"], "--name (this host's)"), peer.MaxNodeNameBytes, display.Quote(d.name))
-	case given.Has("shards") && (d.shards < 1 || d.shards > jetstream.MaxShards):
-		return exit.Usagef("%s: 1 to %d, got %d", given.Given["shards"], jetstream.MaxShards, d.shards)
-	case given.Has("replicas") && (d.replicas < 1 || d.replicas > cli.MaxReplicas):
-		return exit.Usagef("%s: 1 to %d, got %d", given.Given["replicas"], cli.MaxReplicas, d.replicas)
 	case d.identity.Word != identity.None.String() && !requiresLogin(given):
 		return exit.Usagef("%s %s needs --server, --nats-config or --auth: without a login NATS verifies no client",
 			given.Given["identity"], d.identity.Word)
@@ -65,7 +61,8 @@ func (d *deployment) check(given *settings.Settings) error {
 
 func (d *deployment) apply(cfg *server.Config) (err error) {
 	cfg.Name, cfg.Prefix = d.name, messages.Prefix(d.prefix)
-	cfg.Shards, cfg.Replicas, cfg.Retention = d.shards, d.replicas, d.retention.Duration
+	cfg.Shards, cfg.Replicas = uint32(d.shards.Value), d.replicas.Value
+	cfg.Retention = d.retention.Duration
 	cfg.Identity, err = identity.ParseMode(d.identity.Word)
 	return err
 }

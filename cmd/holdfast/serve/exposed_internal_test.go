@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
@@ -43,12 +44,12 @@ func TestExposedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text strings.Builder
-		s := newServe(Program{})
+		s := newServe("", nil)
 		s.login.NKey, s.login.Creds = file("nkey", mode), filepath.Join(dir, "missing")
 		s.tenants.file = file("tenants", mode)
 		s.warnOfExposed(&server.Config{
 			Embedded: embedded.Config{DataDir: data, AuthFile: file("auth", mode)},
-			Log:      slog.New(slog.NewTextHandler(&text, nil)),
+			Config:   node.Config{Log: slog.New(slog.NewTextHandler(&text, nil))},
 		})
 		var got []string
 		for _, flag := range []string{"auth", "creds", "data", "nkey", "tenants"} {

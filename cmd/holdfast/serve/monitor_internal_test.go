@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
@@ -18,8 +19,8 @@ import (
 func TestReadinessFollowsTheNode(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	cfg := &server.Config{Name: "n1", Prefix: messages.DefaultPrefix,
-		Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir()}, Log: log}
+	cfg := &server.Config{Config: node.Config{Name: "n1", Prefix: messages.DefaultPrefix, Log: log},
+		Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir()}}
 	m, err := (&monitoring{http: "127.0.0.1:0", chosen: true}).start(cfg, nil)
 	if err != nil {
 		t.Fatal(err)

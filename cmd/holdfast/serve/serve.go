@@ -11,22 +11,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 )
 
-// Program is the program that a node belongs to.
-type Program struct {
-	Version string
-	// Trace lets a node that is about to start export its traces, and returns what ends that; nil: nodes export none.
-	// An error is one of the settings, and ends the start.
-	Trace func(ctx context.Context, cfg *server.Config) (stop func(context.Context) error, err error)
-}
+// Tracing lets a node that is about to start export its traces, and returns what ends that. An error is one of the
+// settings, and ends the start.
+type Tracing func(ctx context.Context, cfg *server.Config) (stop func(context.Context) error, err error)
 
 // serve is the command with its settings.
 type serve struct {
-	program    Program
+	version    string
+	trace      Tracing // nil: no traces are exported
 	embedded   embeddedNATS
 	external   externalNATS
 	tls        tls
@@ -40,15 +38,15 @@ type serve struct {
 	file       string // the configuration file
 }
 
-func newServe(p Program) *serve {
-	s := &serve{program: p}
+func newServe(version string, trace Tracing) *serve {
+	s := &serve{version: version, trace: trace}
 	s.tenants.deployment, s.tenants.limits = &s.deployment, &s.limits
 	return s
 }
 
-// New returns the command.
-func New(p Program) *cobra.Command {
-	s := newServe(p)
+// New returns the command of the program with this version. trace may be nil.
+func New(version string, trace Tracing) *cobra.Command {
+	s := newServe(version, trace)
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node, with an embedded or an external NATS server",
@@ -114,7 +112,9 @@ func (s *serve) check(given *settings.Settings) error {
 
 // config returns the settings in the form in which a server takes them.
 func (s *serve) config(log *slog.Logger) (*server.Config, error) {
-	cfg := &server.Config{Version: s.program.Version, Tuning: actors.DefaultTuning(), Log: log}
+	cfg := &server.Config{Config: node.Config{
+		Version: s.version, Tuning: actors.DefaultTuning(), Log: log,
+	}}
 	for _, section := range s.sections() {
 		if err := section.apply(cfg); err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ import (
 // configOf returns the configuration of the command with these flags.
 func configOf(t *testing.T, flags ...string) *server.Config {
 	t.Helper()
-	s, cmd := newServe(Program{}), &cobra.Command{}
+	s, cmd := newServe("", nil), &cobra.Command{}
 	s.addFlags(cmd)
 	cmd.SetErr(io.Discard)
 	if err := cmd.ParseFlags(flags); err != nil {

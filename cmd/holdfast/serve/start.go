@@ -76,10 +76,10 @@ const tracesStopTimeout = 5 * time.Second
 
 // startTraces begins the export of traces, if the program has one, and returns what ends it.
 func (s *serve) startTraces(ctx context.Context, cfg *server.Config) (stop func(), err error) {
-	if s.program.Trace == nil {
+	if s.trace == nil {
 		return func() {}, nil
 	}
-	end, err := s.program.Trace(ctx, cfg)
+	end, err := s.trace(ctx, cfg)
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Usage, Err: err}
 	}

@@ -1,7 +1,7 @@
 package serve
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -60,14 +60,12 @@ func (t *tenants) read() (map[string]node.TenantLimits, error) {
 	if t.file == "" {
 		return nil, nil
 	}
-	file, err := parseTenants(t.file)
+	var file map[string]map[string]any
+	err := settings.ReadFile(t.file, "a table of limits for each account", maxTenantsFile, &file)
 	if err != nil {
 		return nil, err
 	}
-	shards := t.deployment.shards
-	if shards == 0 {
-		shards = jetstream.DefaultShards
-	}
+	shards := cmp.Or(uint32(t.deployment.shards.Value), jetstream.DefaultShards)
 	if err := node.CheckTenants(len(file), shards); err != nil {
 		return nil, fmt.Errorf("%s: %w", display.Name(filepath.Base(t.file)), err)
 	}
@@ -76,18 +74,6 @@ func (t *tenants) read() (map[string]node.TenantLimits, error) {
 		if all[name], err = t.tenant(name, file[name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", display.Name(filepath.Base(t.file)), err)
 		}
-	}
-	return all, nil
-}
-
-// parseTenants returns what a tenants file says, by the name of the tenant.
-func parseTenants(path string) (map[string]map[string]any, error) {
-	var all map[string]map[string]any
-	if err := settings.ReadFile(path, maxTenantsFile, &all); err != nil {
-		if parse, is := errors.AsType[*settings.ParseError](err); is {
-			return nil, fmt.Errorf("cannot parse %q, a table of limits for each account: %w", path, parse.Err)
-		}
-		return nil, err
 	}
 	return all, nil
 }

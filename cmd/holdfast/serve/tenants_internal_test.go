@@ -20,7 +20,7 @@ func reading(t *testing.T, name, content string) *serve {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newServe(Program{})
+	s := newServe("", nil)
 	s.addFlags(&cobra.Command{})
 	s.tenants.file = path
 	return s

@@ -4,7 +4,7 @@ import "github.com/spf13/cobra"
 
 // Topics returns the help topics with the flags that the help of serve does not show.
 func Topics() []*cobra.Command {
-	cmd := New(Program{})
+	cmd := New("", nil)
 	return []*cobra.Command{
 		tlsTopic.Command(cmd, "Certificates and logins of holdfast serve",
 			`The flags of holdfast serve about TLS and logins. The embedded NATS server shows

@@ -15,11 +15,15 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Config configures a server. Only Name is required.
+// Config configures a server.
 type Config struct {
-	// Name identifies the node. It is unique within the deployment and stays the same after a restart.
-	Name    string
-	Version string
+	// Config is that of the node. Only its Name is required, which is unique within the deployment and stays the same
+	// after a restart. The zero Prefix, Limits and Log stand for [messages.DefaultPrefix], [messages.DefaultLimits] and
+	// [slog.Default]. Shards are those of a new deployment; 0: those of the existing one, or [jetstream.DefaultShards],
+	// or [jetstream.DefaultShardsAlone] if NATS is embedded and takes no other members. With an embedded NATS server and
+	// [identity.User], the server must have users that NATS verifies whatever a client claims: see [embedded.Config].
+	// This package sets the connections, the journals, the clock, and what concerns the NATS server.
+	node.Config
 
 	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log, Login and Stream
 	// are set by this package.
@@ -30,26 +34,10 @@ type Config struct {
 	// Login authenticates the node's connections, in addition to what External says.
 	Login []nats.Option
 
-	// Prefix is the first token of the deployment's subjects. Empty: [messages.DefaultPrefix].
-	Prefix messages.Prefix
-	// Shards is the number of shards of a new deployment. 0: those of the existing one, or
-	// [jetstream.DefaultShards], or [jetstream.DefaultShardsAlone] if NATS is embedded and takes no other members.
-	Shards uint32
 	// Replicas is the minimum number of NATS servers that store each shard. 0: those of the existing
 	// deployment, or 1.
 	Replicas int
 
-	// Identity selects whose owners the node verifies. With an embedded NATS server and [identity.User], the server
-	// must have users that NATS verifies whatever a client claims: see [embedded.Config].
-	Identity identity.Mode
-
-	// Tenants are the accounts with resources of their own. nil: there are none, and none can be set later.
-	Tenants map[string]node.TenantLimits
-
-	// Limits are the contract's limits. nil: [messages.DefaultLimits].
-	Limits   *messages.Limits
-	Capacity node.Capacity
-	Tuning   actors.Tuning
 	// Remembered is the number of free resources that the deployment remembers, divided evenly among its
 	// shards. 0: Tuning.MaxRemembered for each shard.
 	Remembered int
@@ -58,19 +46,9 @@ type Config struct {
 	Retention time.Duration
 	// Alone: the deployment has no other node, now or later: the node owns every shard at once.
 	Alone bool
-	// NoEvents turns the publishing of events off.
-	NoEvents bool
 
 	// StopTimeout bounds [Server.Stop]. 0: 10 s.
 	StopTimeout time.Duration
-	// Observer receives what the node does. nil: no observer.
-	Observer node.Observer
-	// Tracer receives the traced requests. nil: no traces.
-	Tracer node.Tracer
-	// Audit receives what operators did, and which nodes came and went; nil: Log does.
-	Audit *slog.Logger
-	// Log receives the logs of all parts. nil: [slog.Default].
-	Log *slog.Logger
 }
 
 func (c Config) withDefaults() Config {

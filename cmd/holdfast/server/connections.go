@@ -13,7 +13,7 @@ import (
 type connections struct {
 	intake  *nats.Conn // receives requests
 	outbox  *nats.Conn // sends answers
-	events  *nats.Conn // publishes events; nil if they are turned off
+	events  *nats.Conn // publishes events
 	peers   *nats.Conn // exchanges messages with other nodes; nil if there are none
 	storage *nats.Conn // reads and writes the journals
 }
@@ -29,7 +29,7 @@ func (s *Server) openConnections() (*connections, error) {
 	}{
 		{to: &c.intake, role: "intake"},
 		{to: &c.outbox, role: "outbox"},
-		{to: &c.events, role: "events", skipped: s.cfg.NoEvents, options: []nats.Option{nats.NoEcho()}},
+		{to: &c.events, role: "events", options: []nats.Option{nats.NoEcho()}},
 		{to: &c.peers, role: "peers", skipped: s.cfg.Alone},
 		{to: &c.storage, role: "storage"},
 	} {

@@ -68,36 +68,16 @@ func (i *instance) startNode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := node.Config{
-		Name:               i.cfg.Name,
-		Version:            i.cfg.Version,
-		Prefix:             i.cfg.Prefix,
-		Shards:             i.deployment.Shards(),
-		Limits:             i.cfg.Limits,
-		Identity:           i.cfg.Identity,
-		Tuning:             i.cfg.tuning(i.deployment.Shards()),
-		Capacity:           i.cfg.Capacity,
-		Tenants:            i.cfg.Tenants,
-		Journal:            func(shard uint32) actors.Journal { return i.deployment.Bucket(shard) },
-		Clock:              actors.SystemClock(),
-		Intake:             i.connections.intake,
-		Outbox:             i.connections.outbox,
-		Events:             i.connections.events,
-		Retainer:           retainer,
-		Peers:              i.connections.peers,
-		First:              i.cfg.isAlone(),
-		TransferLeadership: i.leadership.Transfer,
-		Observer:           i.cfg.Observer,
-		Tracer:             i.cfg.Tracer,
-		Audit:              i.cfg.Audit,
-		Log:                i.cfg.Log,
-	}
+	cfg, c := i.cfg.Config, i.connections
+	cfg.Shards, cfg.Tuning = i.deployment.Shards(), i.cfg.tuning(i.deployment.Shards())
+	cfg.Journal = func(shard uint32) actors.Journal { return i.deployment.Bucket(shard) }
+	cfg.Clock, cfg.First, cfg.Retainer = actors.SystemClock(), i.cfg.isAlone(), retainer
+	cfg.Intake, cfg.Outbox, cfg.Events, cfg.Peers = c.intake, c.outbox, c.events, c.peers
+	cfg.TransferLeadership = i.leadership.Transfer
 	if i.nats != nil {
 		cfg.Leads, cfg.Fault, cfg.Storage = i.leads, i.nats.Fault, i.storage
-		if i.connections.events != nil {
-			if cfg.Interest, err = i.nats.Interest(i.connections.events); err != nil {
-				return err
-			}
+		if cfg.Interest, err = i.nats.Interest(i.connections.events); err != nil {
+			return err
 		}
 	}
 	i.node, err = node.Start(ctx, cfg)
@@ -106,9 +86,6 @@ func (i *instance) startNode(ctx context.Context) error {
 
 // retainer returns the event stream, nil if there is none.
 func (i *instance) retainer(ctx context.Context) (actors.Publisher, error) {
-	if i.connections.events == nil {
-		return nil, nil
-	}
 	cfg := eventlog.Config{
 		Prefix: i.cfg.Prefix, Retention: i.cfg.Retention, Replicas: i.deployment.Replicas(), Log: i.cfg.Log,
 	}

@@ -142,11 +142,7 @@ func (s *Server) StopNode() error {
 }
 
 // CutEvents closes the connection that publishes events, as a network failure would.
-func (s *Server) CutEvents() {
-	if events := s.node.connections.events; events != nil {
-		events.Close()
-	}
-}
+func (s *Server) CutEvents() { s.node.connections.events.Close() }
 
 // CrashNode ends the node without a last write or event, as the death of its process would. The NATS server
 // goes on. It must not run concurrently with another method.

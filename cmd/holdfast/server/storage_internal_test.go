@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/jetstream"
 )
 
@@ -33,7 +34,7 @@ func (s *stuckStreams) Behind() map[string]int { s.wait(); return s.localStreams
 // of health.
 func TestStuckDiskDoesNotSilenceTheNode(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	cfg := Config{Name: "n", Shards: 2, Log: log}
+	cfg := Config{Config: node.Config{Name: "n", Shards: 2, Log: log}}
 	cfg.Embedded.DataDir, cfg.Embedded.Listen = t.TempDir(), "127.0.0.1:0"
 	s := &Server{cfg: cfg.withDefaults()}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

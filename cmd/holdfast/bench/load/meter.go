@@ -51,36 +51,6 @@ func (m *Meter) count(op messages.Operation, took time.Duration, err error) {
 	}
 }
 
-// Count returns how many calls of an operation have succeeded so far.
-func (m *Meter) Count(op messages.Operation) int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.latencies[op].Count()
-}
-
-// Failures returns how many calls have failed so far.
-func (m *Meter) Failures() (n uint64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, count := range m.failures {
-		n += count
-	}
-	return n
-}
-
-// Elapsed returns how much of the measured time has passed.
-func (m *Meter) Elapsed() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case m.begun.IsZero():
-		return 0
-	case m.ended.IsZero():
-		return time.Since(m.begun)
-	}
-	return m.ended.Sub(m.begun)
-}
-
 func (m *Meter) isOver() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,16 +63,19 @@ func (m *Meter) begin() {
 	m.begun = time.Now()
 }
 
-// finish may be called twice.
+// finish may be called twice. Without a begin nothing was measured.
 func (m *Meter) finish() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended.IsZero() {
 		m.ended = time.Now()
 	}
+	if m.begun.IsZero() {
+		m.begun = m.ended
+	}
 }
 
 // result returns what was measured. No call may be in progress.
 func (m *Meter) result() *Result {
-	return &Result{Elapsed: m.Elapsed(), Latencies: m.latencies, Failures: m.failures}
+	return &Result{Elapsed: m.ended.Sub(m.begun), Latencies: m.latencies, Failures: m.failures}
 }

@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// progressEvery is the interval of [Plan.Progress].
-const progressEvery = 200 * time.Millisecond
-
 // Work is what one worker repeats: its calls, each through [Meter.Time]. Only one goroutine calls it. An error ends
 // the whole run.
 type Work func(ctx context.Context, m *Meter) error
@@ -24,8 +21,6 @@ type Plan struct {
 	Warm, For time.Duration
 	// Begin and End are called when the measured time begins and ends; nil: nothing is called.
 	Begin, End func()
-	// Progress is called several times a second of the measured time; nil: nothing is called.
-	Progress func(*Meter)
 }
 
 // Run runs the load until its time has passed or ctx ends, and returns the measurement. worker returns the work of
@@ -60,15 +55,7 @@ func (p *Plan) measure(ctx, working context.Context, m *Meter) {
 	}
 	call(p.Begin)
 	m.begin()
-	for {
-		left := p.For - m.Elapsed()
-		if left <= 0 || !wait(ctx, working, min(left, progressEvery)) {
-			break
-		}
-		if p.Progress != nil {
-			p.Progress(m)
-		}
-	}
+	wait(ctx, working, p.For)
 	m.finish()
 	call(p.End)
 }

@@ -76,7 +76,7 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 
 func (w *watch) show(cmd *cobra.Command, c *holdfast.Client) error {
 	s := &eventWriter{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: w.json, left: w.count.Value}
-	if errs := cmd.ErrOrStderr(); display.SizeOf(errs) != (display.Size{}) { // a person looks at it
+	if errs := cmd.ErrOrStderr(); display.Columns(errs) > 0 { // a person looks at it
 		_, _ = fmt.Fprintf(errs, "holdfast: watching the locks that match %s%s, until Ctrl-C\n",
 			display.Name(w.pattern.Text), w.connection.OfTenant())
 	}

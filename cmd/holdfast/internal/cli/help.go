@@ -106,7 +106,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 
 // writeFlags lists the flags by their sections.
 func writeFlags(b *strings.Builder, cmd *cobra.Command) {
-	columns := min(max(display.SizeOf(cmd.Root().OutOrStdout()).Columns, minColumns), maxColumns)
+	columns := min(max(display.Columns(cmd.Root().OutOrStdout()), minColumns), maxColumns)
 	for _, s := range sectionsOf(cmd.Flags(), "") {
 		fmt.Fprintf(b, "\n%s:\n%s", s.title, s.flags.FlagUsagesWrapped(columns))
 		if len(s.instead) > 0 {

@@ -40,11 +40,8 @@ func nameOf(e *pflag.NotExistError) string {
 	return display.Name("--" + e.GetSpecifiedName())
 }
 
-// wayOut suggests what replaces a removed flag, the flag that resembles an unknown one, or the help.
+// wayOut suggests the flag that resembles an unknown one, or the help.
 func wayOut(cmd *cobra.Command, name string) string {
-	if instead, is := Removed(name); is {
-		return " any more; " + instead
-	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if near, ok := Nearest(name, names); ok {
@@ -55,14 +52,7 @@ func wayOut(cmd *cobra.Command, name string) string {
 
 // BadValue returns the error of a value. where names its source.
 func BadValue(where, value string, err error) error {
-	var number *strconv.NumError
-	var rule *messages.InvalidError
-	switch {
-	case errors.As(err, &number) && number.Func == "ParseBool":
-		return exit.Usagef("%s: true or false, got %q", where, value)
-	case errors.As(err, &number):
-		return exit.Usagef("%s: a whole number, got %q", where, value)
-	case errors.As(err, &rule):
+	if rule, is := errors.AsType[*messages.InvalidError](err); is {
 		return exit.Usagef("%s: %s, got %q", where, rule.Rule, value)
 	}
 	return exit.Usagef("%s: %w, got %q", where, err, value)

@@ -78,7 +78,7 @@ func wantSame(t *testing.T, what string, documented, existing []string) {
 func TestSettingsOfThePage(t *testing.T) {
 	rows := table(t, pageOf(t, "cli.md"), "| setting | default |")
 	existing := map[string]string{}
-	serve.New(serve.Program{}).Flags().VisitAll(func(f *pflag.Flag) {
+	serve.New("", nil).Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != "help" && f.Name != "config" {
 			existing[f.Name] = f.DefValue
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/serve"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 )
 
 // Program is holdfast without its process, so that tests can run it.
@@ -20,14 +19,8 @@ type Program struct {
 	Stdout, Stderr io.Writer
 	// Name is the command's; empty: holdfast.
 	Name string
-	// Trace lets a node that is about to start export its traces, and returns what ends that; nil: nodes export none.
-	// An error is one of the settings, and ends the start.
-	Trace func(ctx context.Context, cfg *server.Config) (stop func(context.Context) error, err error)
-}
-
-// serve returns what a node is to know of the program.
-func (p *Program) serve() serve.Program {
-	return serve.Program{Version: programVersion(), Trace: p.Trace}
+	// Trace exports the traces of nodes; nil: nodes export none.
+	Trace serve.Tracing
 }
 
 // Main is Run for the process itself, which leave ends with an exit code, as os.Exit does. SIGINT and SIGTERM interrupt

@@ -4,6 +4,7 @@ package connect
 import (
 	"cmp"
 	"io"
+	"net/url"
 	"strings"
 	"time"
 
@@ -27,7 +28,6 @@ type Flags struct {
 	tlsCert, tlsKey, tlsCA string
 	tlsFirst               bool
 	inboxPrefix            string
-	socksProxy             string
 	Prefix                 string
 	Timeout                cli.Duration
 	// Patient: --timeout was given. Without it a command reports at once that nothing answers.
@@ -56,7 +56,6 @@ func (c *Flags) AddTo(cmd *cobra.Command) {
 		f.BoolVar(&c.tlsFirst, "tls-first", false, "begin with TLS, for a server with handshake_first")
 		f.StringVar(&c.inboxPrefix, "inbox-prefix", "",
 			"`SUBJECT` with which the subjects of answers begin (default _INBOX)")
-		f.StringVar(&c.socksProxy, "socks-proxy", "", "`URL` of a SOCKS5 proxy to NATS: socks5://HOST:PORT")
 		f.StringVar(&c.context, "context", "", "`NAME` of a context of the nats command line, for what is not given")
 		f.Var(&c.Timeout, "timeout", "time to wait for an answer, in addition to --wait")
 		f.StringVar(&c.Prefix, "prefix", string(messages.DefaultPrefix),
@@ -96,17 +95,16 @@ func oneSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 
 // natsVariables maps flags to the variables of the nats command line.
 var natsVariables = map[string]string{
-	"server":      "NATS_URL",
-	"creds":       "NATS_CREDS",
-	"user":        "NATS_USER",
-	"password":    "NATS_PASSWORD",
-	"nkey":        "NATS_NKEY",
-	"tls-cert":    "NATS_CERT",
-	"tls-key":     "NATS_KEY",
-	"tls-ca":      "NATS_CA",
-	"socks-proxy": "NATS_SOCKS_PROXY",
-	"timeout":     "NATS_TIMEOUT",
-	"context":     "NATS_CONTEXT",
+	"server":   "NATS_URL",
+	"creds":    "NATS_CREDS",
+	"user":     "NATS_USER",
+	"password": "NATS_PASSWORD",
+	"nkey":     "NATS_NKEY",
+	"tls-cert": "NATS_CERT",
+	"tls-key":  "NATS_KEY",
+	"tls-ca":   "NATS_CA",
+	"timeout":  "NATS_TIMEOUT",
+	"context":  "NATS_CONTEXT",
 }
 
 // Load loads the settings of a command, and refuses what cannot work.
@@ -133,7 +131,6 @@ func (c *Flags) Check(s *settings.Settings) error {
 		s.Together("a certificate and its key belong together", "tls-cert", "tls-key"),
 		s.CheckFiles("tls-cert", "tls-key", "tls-ca"),
 		CheckInboxPrefix(s.Given["inbox-prefix"], c.inboxPrefix),
-		checkProxy(s.Given["socks-proxy"], c.socksProxy),
 		c.useContext(s),
 	)
 }
@@ -159,8 +156,12 @@ func (c *Flags) options(name string) ([]nats.Option, error) {
 	if c.inboxPrefix != "" {
 		options = append(options, nats.CustomInboxPrefix(c.inboxPrefix))
 	}
-	options = append(options, c.tlsOptions()...)
-	return append(options, c.pathOptions()...), nil
+	// A path is that of a proxy for WebSocket.
+	first, _, _ := strings.Cut(c.server, ",")
+	if u, err := url.Parse(strings.TrimSpace(first)); err == nil && u.IsAbs() && u.Path != "" {
+		options = append(options, nats.ProxyPath(u.Path))
+	}
+	return append(options, c.tlsOptions()...), nil
 }
 
 func (c *Flags) tlsOptions() (options []nats.Option) {

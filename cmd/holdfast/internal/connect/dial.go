@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 const (
@@ -125,6 +126,23 @@ func (c *Flags) unreachable(ctx context.Context, err error) error {
 	return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w", c.Where(), err)
 }
 
+// NoNode returns the error of a request for whose subject NATS has no subscriber.
+func (c *Flags) NoNode(subject string) error {
+	prefix, with := messages.Prefix(c.Prefix), ""
+	if prefix != messages.DefaultPrefix {
+		with = fmt.Sprintf(" with the prefix %q", prefix)
+	}
+	if to, err := prefix.Parse(subject); err == nil && to.Tenant != "" {
+		return exit.Errorf(exit.Unavailable,
+			"no Holdfast node%s serves tenant %s at %s, though NATS does: %s has no subscriber; "+
+				"add the account to the file of holdfast serve --tenants, or check --tenant and --prefix",
+			with, display.Name(to.Tenant), c.Where(), subject)
+	}
+	return exit.Errorf(exit.Unavailable, "no Holdfast node%s answers at %s, though NATS does: %s has no subscriber; "+
+		"start a node with: holdfast serve --server URL, or check --prefix and the account of this user",
+		with, c.Where(), subject)
+}
+
 // orContext offers the selected context of the nats command line where neither a server nor a context is given.
 func (c *Flags) orContext() string {
 	if selected := selectedContext(); selected != "" && c.context == "" && c.server == nats.DefaultURL {
@@ -135,7 +153,7 @@ func (c *Flags) orContext() string {
 
 // Notice writes to a terminal that the command still tries. Other outputs get no notice.
 func (c *Flags) Notice(format string, args ...any) {
-	if c.Notices != nil && display.SizeOf(c.Notices) != (display.Size{}) {
+	if c.Notices != nil && display.Columns(c.Notices) > 0 {
 		_, _ = fmt.Fprintf(c.Notices, "holdfast: %s; trying for %s\n",
 			fmt.Sprintf(format, args...), display.Duration(c.Timeout.Duration))
 	}

@@ -28,10 +28,10 @@ type natsContext struct {
 	CA          string `json:"ca"`
 	InboxPrefix string `json:"inbox_prefix"`
 	TLSFirst    bool   `json:"tls_first"`
-	SocksProxy  string `json:"socks_proxy"`
 
 	// These are refused: ignoring them would connect in another way than the nats command does.
 	NSC            string   `json:"nsc"`
+	SocksProxy     string   `json:"socks_proxy"`
 	Domain         string   `json:"jetstream_domain"`
 	APIPrefix      string   `json:"jetstream_api_prefix"`
 	WindowsStore   string   `json:"windows_cert_store"`
@@ -103,6 +103,7 @@ func parseContext(path string, text []byte) (*natsContext, error) {
 func (n *natsContext) supported(path string) error {
 	for _, setting := range []struct{ name, value, instead string }{
 		{"nsc", n.NSC, "give --creds with the file that nsc generate creds writes"},
+		{"socks_proxy", n.SocksProxy, "connect without it"},
 		{"jetstream_domain", n.Domain, "connect to a server of that domain"},
 		{"jetstream_api_prefix", n.APIPrefix, "connect to the account of the nodes"},
 		{"windows_cert_store", n.WindowsStore, windowsInstead},
@@ -157,15 +158,14 @@ func (c *Flags) useContext(s *settings.Settings) error {
 		c.tlsCA = fromHome(n.CA)
 	}
 	c.tlsFirst = c.tlsFirst || n.TLSFirst && !s.Has("tls-first")
-	c.inboxPrefix, c.socksProxy = cmp.Or(c.inboxPrefix, n.InboxPrefix), cmp.Or(c.socksProxy, n.SocksProxy)
+	c.inboxPrefix = cmp.Or(c.inboxPrefix, n.InboxPrefix)
 	where := "the context " + display.Name(c.context)
 	for _, path := range []string{c.login.Creds, c.login.NKey, c.tlsCert, c.tlsKey, c.tlsCA} {
 		if err := settings.CheckFile(where, path); err != nil {
 			return err
 		}
 	}
-	return cmp.Or(CheckInboxPrefix(where+", inbox_prefix", c.inboxPrefix),
-		checkProxy(where+", socks_proxy", c.socksProxy))
+	return CheckInboxPrefix(where+", inbox_prefix", c.inboxPrefix)
 }
 
 // fromHome replaces a leading ~ with the home directory.

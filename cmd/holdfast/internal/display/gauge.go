@@ -13,7 +13,7 @@ type Gauge struct {
 }
 
 // NewGauge returns a gauge that writes to out.
-func NewGauge(out io.Writer) *Gauge { return &Gauge{out: out, columns: SizeOf(out).Columns} }
+func NewGauge(out io.Writer) *Gauge { return &Gauge{out: out, columns: Columns(out)} }
 
 // Show shows how much is done, from 0 to 1, with a text behind it.
 func (g *Gauge) Show(done float64, text string) {

@@ -5,14 +5,11 @@ import (
 	"os"
 )
 
-// Size is the size of a terminal; zero for other outputs.
-type Size struct{ Columns, Rows int }
-
-// SizeOf returns the size of the terminal that w writes to.
-func SizeOf(w io.Writer) Size {
+// Columns returns the width of the terminal that w writes to; 0 for other outputs.
+func Columns(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok {
-		return Size{}
+		return 0
 	}
-	return terminalSize(file)
+	return columnsOf(file)
 }

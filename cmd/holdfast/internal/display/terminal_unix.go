@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func terminalSize(file *os.File) Size {
+func columnsOf(file *os.File) int {
 	w, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
-		return Size{}
+		return 0
 	}
-	return Size{Columns: int(w.Col), Rows: int(w.Row)}
+	return int(w.Col)
 }

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,7 +182,7 @@ func (a *asker) ask(ctx context.Context, q question, deadline time.Time) (*reque
 	return nil, refusal, err
 }
 
-// ready makes sure that answers can arrive.
+// ready makes sure that answers can arrive, before a request is sent whose outcome would be unknown.
 func (a *asker) ready(ctx context.Context, q question, deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -258,7 +259,7 @@ func (a *asker) explain(q question, failure *request.Error, interrupted bool, to
 	case errors.As(failure, &refusal):
 		return refusal.Reply, nil
 	case errors.Is(failure, request.ErrNoResponders):
-		return nil, a.noNode(q)
+		return nil, a.connection.NoNode(cmp.Or(q.subject, a.connection.Subjects().Operation(q.op, q.key)))
 	}
 	code, effect := exit.Unknown, fmt.Sprintf("%s may have had an effect; check with: holdfast get", q.op)
 	if failure.Definite {
@@ -278,23 +279,4 @@ func (a *asker) forbidden(q question) error {
 	}
 	return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w",
 		a.connection.Where(), q.op, err)
-}
-
-func (a *asker) noNode(q question) error {
-	prefix, with, subject := messages.Prefix(a.connection.Prefix), "", q.subject
-	if prefix != messages.DefaultPrefix {
-		with = fmt.Sprintf(" with the prefix %q", prefix)
-	}
-	if subject == "" {
-		subject = a.connection.Subjects().Operation(q.op, q.key)
-	}
-	if to, err := prefix.Parse(subject); err == nil && to.Tenant != "" {
-		return exit.Errorf(exit.Unavailable,
-			"no Holdfast node%s serves tenant %s at %s, though NATS does: %s has no subscriber; "+
-				"add the account to the file of holdfast serve --tenants, or check --tenant and --prefix",
-			with, display.Name(to.Tenant), a.connection.Where(), subject)
-	}
-	return exit.Errorf(exit.Unavailable, "no Holdfast node%s answers at %s, though NATS does: %s has no subscriber; "+
-		"start a node with: holdfast serve --server URL, or check --prefix and the account of this user",
-		with, a.connection.Where(), subject)
 }

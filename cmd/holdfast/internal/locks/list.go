@@ -162,7 +162,7 @@ func (l *list) print(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, l.text(all, display.SizeOf(out).Columns))
+	_, err = io.WriteString(out, l.text(all, display.Columns(out)))
 	return err
 }
 

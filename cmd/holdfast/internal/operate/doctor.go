@@ -68,7 +68,7 @@ func (d *doctorCommand) run(cmd *cobra.Command, _ []string) error {
 	report := func(r doctor.Result) {
 		all.take(r)
 		if !d.json && err == nil {
-			_, err = io.WriteString(out, resultText(&r, display.SizeOf(out).Columns))
+			_, err = io.WriteString(out, resultText(&r, display.Columns(out)))
 		}
 	}
 	if failed := d.examine(cmd, report); failed != nil {

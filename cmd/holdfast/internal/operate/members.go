@@ -163,7 +163,7 @@ func (m *membersCommand) show(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return clusterError(err)
 		}
-		text := memberTable(report.Members).Text(display.SizeOf(cmd.OutOrStdout()).Columns)
+		text := memberTable(report.Members).Text(display.Columns(cmd.OutOrStdout()))
 		if m.json {
 			text, err = memberLines(report.Members)
 		}

@@ -76,7 +76,6 @@ whose restore was interrupted; start the restore again.`,
 		f.Var(&r.shards, "shards", "number of shards (default as in the backup)")
 		f.Var(&r.replicas, "replicas", "number of NATS servers that store each shard")
 		f.Var(&r.ahead, "ahead", "begin new tokens this far above the highest one in the backup")
-		f.Lookup("shards").DefValue = "0" // help has the default in words
 	})
 	r.connection.AddTo(cmd)
 	_ = cmd.MarkFlagDirname("data") // the flag is there

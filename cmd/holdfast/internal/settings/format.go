@@ -13,20 +13,9 @@ import (
 // Extensions are the ends of the names of YAML and TOML files, without their dots.
 var Extensions = []string{"yaml", "yml", "toml"}
 
-// ParseError is the error of a file that is not in the format of its name, or not of the wanted form.
-type ParseError struct {
-	Path string
-	Err  error
-}
-
-// Error implements error.
-func (e *ParseError) Error() string { return fmt.Sprintf("cannot parse %q: %v", e.Path, e.Err) }
-
-// Unwrap returns Err.
-func (e *ParseError) Unwrap() error { return e.Err }
-
-// ReadFile reads a YAML or TOML file of at most maxBytes into the value that all points to.
-func ReadFile(path string, maxBytes int64, all any) error {
+// ReadFile reads a YAML or TOML file of at most maxBytes into the value that all points to. form says in errors what the
+// file has.
+func ReadFile(path, form string, maxBytes int64, all any) error {
 	unmarshal := yaml.Unmarshal
 	switch filepath.Ext(path) {
 	case ".yaml", ".yml":
@@ -48,7 +37,7 @@ func ReadFile(path string, maxBytes int64, all any) error {
 		return fmt.Errorf("%q: at most %d bytes", path, maxBytes)
 	}
 	if err := unmarshal(data, all); err != nil {
-		return &ParseError{Path: path, Err: err}
+		return fmt.Errorf("cannot parse %q, %s: %w", path, form, err)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (s *Settings) readFile() (map[string]entry, error) {
 		return nil, nil
 	}
 	var values map[string]any
-	if err := ReadFile(path, maxConfigFile, &values); err != nil {
+	if err := ReadFile(path, "a table of settings", maxConfigFile, &values); err != nil {
 		return nil, exit.Usagef("%s: %w", where, err)
 	}
 	var known []string // the flags with a variable, except the one of the file
@@ -126,9 +126,6 @@ func Find(flags *pflag.FlagSet, key, what string, known []string) (*pflag.Flag, 
 	slices.Sort(known)
 	if f := flags.Lookup(key); f != nil && slices.Contains(known, f.Name) {
 		return f, nil
-	}
-	if instead, is := cli.Removed(key); is {
-		return nil, fmt.Errorf("there is no %s %q any more; %s", what, key, instead)
 	}
 	if near, ok := cli.Nearest(key, known); ok {
 		return nil, fmt.Errorf("unknown %s %q; did you mean %q?", what, key, near)

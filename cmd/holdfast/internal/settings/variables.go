@@ -87,9 +87,6 @@ func CheckVariables(cmd *cobra.Command, environ []string) error {
 			return exit.Usagef("%s has no effect: --%s is given on the command line only; unset the variable",
 				display.Name(name), flag)
 		}
-		if instead, is := cli.Removed(flag); is {
-			return exit.Usagef("%s has no effect any more; %s", display.Name(name), instead)
-		}
 		if slices.Contains(flags, flag) {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/otel/nodeotel"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/stand"
@@ -26,8 +27,11 @@ func startNodes(t *testing.T, recorders [3]*recorder) (nodes [3]*server.Server, 
 	t.Helper()
 	for i, r := range recorders {
 		cfg := server.Config{
-			Name: fmt.Sprintf("n%d", i+1), StopTimeout: time.Minute, Shards: 12,
-			Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Config: node.Config{
+				Name: fmt.Sprintf("n%d", i+1), Shards: 12,
+				Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+			},
+			StopTimeout: time.Minute,
 		}
 		if i == 0 {
 			cfg.Embedded = embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir()}

@@ -4,14 +4,11 @@ const state = document.getElementById("state");
 const spoken = document.getElementById("spoken");
 const button = document.getElementById("pause");
 
-const mostRows = 200; // of a table that grows
 const speakEvery = 10_000; // milliseconds between two messages to a screen reader about what is shown
 const retryAfter = 5_000; // milliseconds until a stream is asked for again that was refused
 
 let source = null, retry = 0, paused = false;
-let last = live?.dataset.from ?? ""; // the id of the last event, behind which the next stream begins
 let speaking = 0; // the timer of the next message to a screen reader
-let unheard = 0; // changes that came to a table that grows since the last one
 let heard = summary(); // what it said
 
 function summary() {
@@ -20,16 +17,13 @@ function summary() {
 
 function connect() {
   disconnect();
-  const url = new URL(live.dataset.stream, document.baseURI);
-  if (last) url.searchParams.set("from", last);
-  source = new EventSource(url);
+  source = new EventSource(live.dataset.stream);
   source.onopen = () => say("Live.");
   source.onerror = () => {
     say("Not connected. Trying again.");
     if (source.readyState === EventSource.CLOSED) retry = setTimeout(connect, retryAfter);
   };
   on("live", (html) => patch(live, parse("div", html)));
-  on("rows", addRows);
   on("problem", say);
 }
 
@@ -41,7 +35,6 @@ function disconnect() {
 // on handles one kind of event. What is shown after it is live again.
 function on(kind, handle) {
   source.addEventListener(kind, (event) => {
-    if (event.lastEventId) last = event.lastEventId;
     if (kind !== "problem") {
       if (!live.hasChildNodes()) return location.replace(live.dataset.view); // it could not be read before
       say("Live.");
@@ -59,10 +52,7 @@ function say(text) {
 function speak() {
   speaking ||= setTimeout(() => {
     speaking = 0;
-    const text = unheard > 0 ? `${unheard} new ${unheard === 1 ? "change" : "changes"}.` : summary();
-    if (unheard === 0 && text === heard) return;
-    unheard = 0;
-    spoken.textContent = heard = text;
+    if (summary() !== heard) spoken.textContent = heard = summary();
   }, speakEvery);
 }
 
@@ -71,17 +61,6 @@ function parse(name, html) {
   const element = document.createElement(name);
   element.innerHTML = html;
   return element;
-}
-
-function addRows(html) {
-  const fresh = parse("div", html);
-  const table = document.getElementById("changes");
-  const known = new Set([...table.rows].map(keyOf));
-  const rows = [...fresh.querySelectorAll("tr")].filter((row) => !keyOf(row) || !known.has(keyOf(row)));
-  table.prepend(...rows);
-  while (table.rows.length > mostRows) table.rows[mostRows].remove();
-  unheard += rows.filter(keyOf).length;
-  for (const id of ["asof", "reach"]) update(document.getElementById(id), fresh.querySelector(`#${id}`));
 }
 
 const keyOf = (node) => node.dataset?.key;

@@ -1,0 +1,47 @@
+package doctor
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// nodeStats are the statistics of a node; see docs/operating.md.
+type nodeStats struct {
+	Held       int64  `json:"held"`
+	Waiting    int64  `json:"waiting"`
+	MaxHeld    int64  `json:"max_held"`
+	MaxWaiting int64  `json:"max_waiting"`
+	MaxQueue   int    `json:"max_queue"`
+	LateTokens uint64 `json:"late_tokens"`
+	// Storage is nil if NATS is not in the process of the node.
+	Storage *storage `json:"storage"`
+}
+
+// storage is what a node stores on.
+type storage struct {
+	Synced     bool   `json:"synced"`
+	FreeBytes  uint64 `json:"free_bytes"`
+	TotalBytes uint64 `json:"total_bytes"`
+	Fault      string `json:"fault"`
+	// Certificates is when those in use end, by what they are for.
+	Certificates map[string]time.Time `json:"certificates"`
+}
+
+// statsAnswer is the answer of one node, as NATS services give it.
+type statsAnswer struct {
+	Metadata  map[string]string `json:"metadata"`
+	Endpoints []struct {
+		Data *nodeStats `json:"data"`
+	} `json:"endpoints"`
+}
+
+// statsOf returns the statistics of a node of the deployment with this prefix; nil if they are of something else.
+func statsOf(prefix messages.Prefix, data []byte) (name string, stats *nodeStats) {
+	var a statsAnswer
+	if json.Unmarshal(data, &a) != nil || a.Metadata["prefix"] != string(prefix) || len(a.Endpoints) == 0 {
+		return "", nil
+	}
+	return a.Metadata["node"], a.Endpoints[0].Data
+}

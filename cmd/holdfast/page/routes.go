@@ -1,0 +1,59 @@
+package page
+
+import (
+	"embed"
+	"html/template"
+	"net/http"
+	"strings"
+)
+
+// kinds are those of all views, in the order of the navigation.
+var kinds = []*kind{
+	{name: "locks", title: "Locks", root: true, open: openLocks},
+	lockKind,
+	{name: "sessions", title: "Sessions", open: openSessions},
+	{name: "cluster", title: "Cluster", open: openCluster},
+	{name: "events", title: "Events", open: openEvents},
+}
+
+//go:embed templates
+var templates embed.FS
+
+//go:embed static
+var assets embed.FS
+
+var files = http.FileServerFS(assets)
+
+// static serves scripts and styles, which change only with the program, and no list of them.
+var static = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/") {
+		http.NotFound(w, r)
+		return
+	}
+	files.ServeHTTP(w, r)
+})
+
+func init() {
+	functions := template.FuncMap{
+		"duration": duration, "stamp": stamp, "lockURL": lockURL,
+	}
+	for _, k := range kinds {
+		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html",
+			"templates/"+k.name+".html"))
+	}
+}
+
+// Register adds the page to the paths that mux serves: the root, and a path for each view.
+func (p *Page) Register(mux *http.ServeMux) {
+	p.kinds = kinds
+	handle := func(pattern string, h http.Handler) { mux.Handle(pattern, guarded(h)) }
+	for _, k := range kinds {
+		handle("GET /"+k.pattern(), p.show(k))
+		handle("GET /stream/"+k.name, p.stream(k))
+	}
+	handle("GET /static/", static)
+	if p.cfg.Actions {
+		handle("POST /break", http.NewCrossOriginProtection().Handler(
+			bounded(p.views, "views are being read", p.breakLease)))
+	}
+}
