@@ -14,7 +14,7 @@ type Look func(tenant, resource string) (*messages.Reply, error)
 
 // Find returns the cycles that existed at one moment, of resources from a listing. The pages of a listing are of
 // different moments, so a cycle in them is only a suspicion. look is called for the resources of suspected cycles only,
-// and its error ends the search. The owners of one tenant have nothing to do with those of another.
+// up to five times each, and its error ends the search. The owners of one tenant have nothing to do with those of another.
 func Find(listed []Contended, look Look) (found []Cycle, err error) {
 	tenants := make(map[string][]Contended)
 	for _, c := range listed {
@@ -30,25 +30,33 @@ func Find(listed []Contended, look Look) (found []Cycle, err error) {
 	return found, nil
 }
 
-// find returns the cycles of one tenant.
-func find(listed []Contended, look Look) ([]Cycle, error) {
+// maxLooks bounds how often a suspicion is looked at.
+const maxLooks = 5
+
+// find returns the cycles of one tenant. A look that took longer than a request has waited proves nothing about it: it is
+// repeated, because the request has waited for longer then.
+func find(listed []Contended, look Look) (found []Cycle, err error) {
 	if len(Cycles(listed)) == 0 {
 		return nil, nil
 	}
 	owners := stuck(listed)
-	var confirmed []Contended
-	moment := time.Now()
-	for _, c := range listed {
-		if len(c.blocked(owners)) == 0 {
-			continue
+	suspected := slices.DeleteFunc(slices.Clone(listed), func(c Contended) bool { return len(c.blocked(owners)) == 0 })
+	for range maxLooks {
+		var certain, possible []Contended
+		moment := time.Now()
+		for _, c := range suspected {
+			reply, err := look(c.Tenant, c.Resource)
+			if err != nil {
+				return nil, err
+			}
+			certain = append(certain, c.at(reply, time.Since(moment)))
+			possible = append(possible, c.at(reply, 0))
 		}
-		reply, err := look(c.Tenant, c.Resource)
-		if err != nil {
-			return nil, err
+		if found = Cycles(certain); len(found) == len(Cycles(possible)) {
+			break
 		}
-		confirmed = append(confirmed, c.at(reply, time.Since(moment)))
 	}
-	return Cycles(confirmed), nil
+	return found, nil
 }
 
 // at returns what certainly existed at a moment after the listing, by an answer that came so long after the moment:

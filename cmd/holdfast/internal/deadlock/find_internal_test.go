@@ -2,6 +2,8 @@ package deadlock
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -16,6 +18,44 @@ func TestSecondLook(t *testing.T) {
 	if len(then.Leases) != 1 || then.Leases[0].GetOwner() != "b" || len(then.Waiters) != 1 ||
 		then.Waiters[0].GetOwner() != "c" {
 		t.Errorf("confirmed %v", then)
+	}
+}
+
+// A cycle whose requests wait for less time than an answer takes is found by a later look.
+func TestSlowLook(t *testing.T) {
+	for name, test := range map[string]struct {
+		waited, takes time.Duration
+		looks         int
+		found         bool
+	}{
+		"Fast":    {100 * time.Millisecond, 10 * time.Millisecond, 2, true},
+		"Slow":    {100 * time.Millisecond, 150 * time.Millisecond, 4, true},
+		"TooSlow": {0, time.Hour, 2 * maxLooks, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				listed := []Contended{contendedOf(t, "r: a < b"), contendedOf(t, "s: b < a")}
+				looks, since := 0, time.Now().Add(-test.waited)
+				found, err := Find(listed, func(_, resource string) (*messages.Reply, error) {
+					looks++
+					c := listed[0]
+					if resource == "s" {
+						c = listed[1]
+					}
+					waited := uint32(time.Since(since).Milliseconds())
+					if name == "TooSlow" {
+						waited = 0 // another request each time
+					}
+					time.Sleep(test.takes)
+					return &messages.Reply{Holders: c.Leases, Waiters: []*messages.Waiter{
+						{Owner: c.Waiters[0].GetOwner(), WaitingMs: waited},
+					}}, nil
+				})
+				if err != nil || len(found) > 0 != test.found || looks != test.looks {
+					t.Errorf("%d cycles after %d looks, %v", len(found), looks, err)
+				}
+			})
+		})
 	}
 }
 
