@@ -17,7 +17,7 @@ type Reason string
 const (
 	ReasonLogin        Reason = "login"         // NATS refuses the login
 	ReasonPermission   Reason = "permission"    // the user may not publish the request, or not receive the answer
-	ReasonNoNode       Reason = "no_node"       // NATS is there, and no node listens: wrong prefix, wrong account, or down
+	ReasonNoNode       Reason = "no_node"       // NATS is there, and no node listens under this prefix and account
 	ReasonNotConnected Reason = "not_connected" // no NATS server can be reached
 	ReasonNoOwner      Reason = "no_owner"      // no node can decide for the resource at present
 )

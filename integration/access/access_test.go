@@ -93,7 +93,8 @@ func (d *deployment) node(name string) *server.Server {
 	d.Helper()
 	s, err := server.Start(d.Context(), server.Config{
 		Config:    node.Config{Name: name, Shards: d.shards, Tenants: d.tenants, Log: slog.New(slog.DiscardHandler)},
-		Retention: time.Hour, External: &natsconn.Config{URL: d.nats.ClientURL()}, Login: []nats.Option{nats.UserInfo("holdfast", password)},
+		Retention: time.Hour, External: &natsconn.Config{URL: d.nats.ClientURL()},
+		Login: []nats.Option{nats.UserInfo("holdfast", password)},
 	})
 	if err != nil {
 		d.Fatal(err)

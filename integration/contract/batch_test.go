@@ -518,7 +518,8 @@ func TestBatchWithoutAnInbox(t *testing.T) {
 			c.publish(reply, c.encode(e, b))
 		}
 	}
-	c.publish("$JS.API.STREAM.DELETE.KV_HOLDFAST_0", c.encode(messages.JSON, b)) // NATS itself refuses it, from 2.15.3 on
+	// NATS itself refuses it, from 2.15.3 on
+	c.publish("$JS.API.STREAM.DELETE.KV_HOLDFAST_0", c.encode(messages.JSON, b))
 	in := c.inbox(messages.Protobuf)
 	got := in.ask(bundle{{Id: 1, Key: key, Operation: &messages.Call_Get{Get: &messages.GetRequest{}}}})
 	if got[0].GetStatus() != messages.Status_FREE || got[0].GetLease() != nil {

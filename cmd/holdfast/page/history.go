@@ -22,7 +22,8 @@ const (
 
 // windows are how far back journals are read, one after the other, until there are enough changes. 0: to their
 // beginning.
-var windows = []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour, 0}
+var windows = []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour,
+	24 * time.Hour, 0}
 
 // shownKinds are the kinds of changes that are shown: all but renewals, which are the most by far.
 var shownKinds = holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased, holdfast.EventExpired,

@@ -38,7 +38,8 @@ func FuzzContext(f *testing.F) {
 			isUsage(t, err)
 			return
 		}
-		if n.NSC+n.SocksProxy+n.Domain+n.APIPrefix+n.WindowsStore+n.WindowsCert != "" || (n.UserJWT == "") != (n.UserSeed == "") {
+		if n.NSC+n.SocksProxy+n.Domain+n.APIPrefix+n.WindowsStore+n.WindowsCert != "" ||
+			(n.UserJWT == "") != (n.UserSeed == "") {
 			t.Errorf("%q is taken as %+v", text, n)
 		}
 		if written, err := json.Marshal(n); err != nil {

@@ -14,7 +14,8 @@ type Look func(tenant, resource string) (*messages.Reply, error)
 
 // Find returns the cycles that existed at one moment, of resources from a listing. The pages of a listing are of
 // different moments, so a cycle in them is only a suspicion. look is called for the resources of suspected cycles only,
-// up to five times each, and its error ends the search. The owners of one tenant have nothing to do with those of another.
+// up to five times each, and its error ends the search. The owners of one tenant have nothing to do with those of
+// another.
 func Find(listed []Contended, look Look) (found []Cycle, err error) {
 	tenants := make(map[string][]Contended)
 	for _, c := range listed {
@@ -33,8 +34,8 @@ func Find(listed []Contended, look Look) (found []Cycle, err error) {
 // maxLooks bounds how often a suspicion is looked at.
 const maxLooks = 5
 
-// find returns the cycles of one tenant. A look that took longer than a request has waited proves nothing about it: it is
-// repeated, because the request has waited for longer then.
+// find returns the cycles of one tenant. A look that took longer than a request has waited proves nothing about it: it
+// is repeated, because the request has waited for longer then.
 func find(listed []Contended, look Look) (found []Cycle, err error) {
 	if len(Cycles(listed)) == 0 {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 // Extensions are the ends of the names of YAML and TOML files, without their dots.
 var Extensions = []string{"yaml", "yml", "toml"}
 
-// ReadFile reads a YAML or TOML file of at most maxBytes into the value that all points to. form says in errors what the
-// file has.
+// ReadFile reads a YAML or TOML file of at most maxBytes into the value that all points to. form says in errors what
+// the file has.
 func ReadFile(path, form string, maxBytes int64, all any) error {
 	unmarshal := yaml.Unmarshal
 	switch filepath.Ext(path) {
