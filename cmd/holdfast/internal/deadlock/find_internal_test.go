@@ -46,7 +46,7 @@ func TestSlowLook(t *testing.T) {
 					if name == "TooSlow" {
 						waited = 0 // another request each time
 					}
-					time.Sleep(test.takes)
+					time.Sleep(test.takes) //nolint:forbidigo // virtual time
 					return &messages.Reply{Holders: c.Leases, Waiters: []*messages.Waiter{
 						{Owner: c.Waiters[0].GetOwner(), WaitingMs: waited},
 					}}, nil
