@@ -78,7 +78,7 @@ func TestNoAnswerBeforeItsConfirmation(t *testing.T) {
 			w.send("r", extend("a", time.Second)):  messages.Status_EXTENDED,
 			w.send("r", release("a")):              messages.Status_RELEASED,
 			w.send("r", get()):                     messages.Status_FREE,
-			w.send("s", acquire("b", time.Second)): messages.Status_GRANTED,
+			w.send("s", acquire("b", time.Minute)): messages.Status_GRANTED,
 		}
 		w.pass(time.Second)
 		w.wantNone("before it was confirmed", slices.Collect(maps.Keys(inboxes))...)

@@ -511,15 +511,13 @@ func TestBatchWithoutAnInbox(t *testing.T) {
 	key := keysOf("k", 1)[0]
 	var b bundle
 	b.acquire(key, &messages.AcquireRequest{Owner: "a", TtlMs: hour})
-	replies := []string{"", "$KV.HOLDFAST_0.journal.2", "holdfast.release.orders.42", "holdfast.shard.3.batch",
-		strings.Repeat("x", 256)}
+	replies := []string{"", "$KV.HOLDFAST_0.journal.2", "$JS.API.STREAM.DELETE.KV_HOLDFAST_0",
+		"holdfast.release.orders.42", "holdfast.shard.3.batch", strings.Repeat("x", 256)}
 	for _, reply := range replies {
 		for _, e := range encodings {
 			c.publish(reply, c.encode(e, b))
 		}
 	}
-	// NATS itself refuses it, from 2.15.3 on
-	c.publish("$JS.API.STREAM.DELETE.KV_HOLDFAST_0", c.encode(messages.JSON, b))
 	in := c.inbox(messages.Protobuf)
 	got := in.ask(bundle{{Id: 1, Key: key, Operation: &messages.Call_Get{Get: &messages.GetRequest{}}}})
 	if got[0].GetStatus() != messages.Status_FREE || got[0].GetLease() != nil {

@@ -52,8 +52,10 @@ var expected = []string{
 	"Error trying to connect to route",
 	"Waiting for routing to be established", // every two seconds
 	"JetStream has not established contact with a meta leader",
-	"is not current: monitor goroutine not running", // the server checks itself as soon as it has read its store
-	"Error flushing", // the peer has disconnected during a write
+	// The server checks itself as soon as it has read its store.
+	"is not current: monitor goroutine not running",
+	"is not current: group node unhealthy", // it has not caught up
+	"Error flushing",                       // the peer has disconnected during a write
 	// After a kill: the index of a store is older than its blocks, which are read instead.
 	"Stream state outdated, last block has additional entries, will rebuild",
 	"Stream state outdated, found extra blocks, will rebuild",

@@ -36,6 +36,7 @@ func TestRestartAfterAKillIsQuiet(t *testing.T) {
 	l.Warnf("Filestore [_meta_] Recovering stream state from index errored: prior state file")
 	l.Warnf("Metalayer blocking snapshot took 0.004s (streams: 5, consumers: 0, compacted: 40.42 KB)")
 	l.Warnf("%v", "JetStream stream '$G > KV_HOLDFAST_1' is not current: monitor goroutine not running")
+	l.Warnf("%v", "JetStream stream '$G > KV_HOLDFAST_1' is not current: group node unhealthy")
 	if said.Len() > 0 {
 		t.Errorf("warned:\n%s", &said)
 	}
