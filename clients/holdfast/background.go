@@ -44,8 +44,8 @@ type job struct {
 func (b *background) add(j job) {
 	if !b.enqueue(j) {
 		j.over()
-	} else if b.needsWorker() {
-		b.goroutines.Go(b.work) // if the client has been closed, nothing is done any more
+	} else if b.needsWorker() && !b.goroutines.Go(b.work) {
+		b.work() // the client has been closed, so duty ends and each job is over at once
 	}
 }
 

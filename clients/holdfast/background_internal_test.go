@@ -37,3 +37,21 @@ func TestBackgroundIsBounded(t *testing.T) {
 		t.Errorf("%d are over, want all %d", n+10, asked)
 	}
 }
+
+// A job that comes after the client was closed is over at once, and is not done.
+func TestJobAfterClose(t *testing.T) {
+	var workers group.Group
+	workers.Close()
+	duty, cease := context.WithCancel(t.Context())
+	cease()
+	b := background{duty: duty, goroutines: &workers, off: func() bool { return false }}
+	over := 0
+	b.add(job{
+		until: clock.Now().Add(time.Hour),
+		do:    func(context.Context) bool { t.Error("the job is done"); return true },
+		end:   func() { over++ },
+	})
+	if over != 1 || b.workers != 0 || len(b.queue) != 0 {
+		t.Errorf("over %d times, %d workers, %d queued", over, b.workers, len(b.queue))
+	}
+}
