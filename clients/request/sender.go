@@ -324,7 +324,7 @@ func (s *Sender) answered(m *nats.Msg) {
 	case !batched:
 		s.take(&Answer{ID: id, msg: m}, 0)
 	case noResponders(m):
-		s.refuseBatch(id, func(a *Answer) { a.msg = m })
+		deliver(s.attempts.takeBatch(id), func(a *Answer) { a.msg = m })
 	default:
 		s.answeredBatch(id, m)
 	}
@@ -341,22 +341,20 @@ func (s *Sender) answeredBatch(id uint64, m *nats.Msg) {
 	for _, answer := range reply.GetAnswers() {
 		if answer.GetId() > 0 {
 			s.take(&Answer{ID: answer.GetId(), reply: answer.GetReply(), decoded: true}, id)
-		} else if s.refuseBatch(id, func(a *Answer) { a.NotSent = &Refusal{answer.GetReply()} }) {
-			s.batching.offer(false) // the node does not understand them
+		} else if refused := s.attempts.takeBatch(id); len(refused) > 0 {
+			s.batching.offer(false) // the node does not understand them; first, since receivers send again
+			deliver(refused, func(a *Answer) { a.NotSent = &Refusal{answer.GetReply()} })
 		}
 	}
 }
 
-// refuseBatch lets the attempts of a batch know that it had no effect, which is as set says. It reports whether there
-// were any.
-func (s *Sender) refuseBatch(id uint64, set func(*Answer)) bool {
-	refused := s.attempts.takeBatch(id)
-	for _, t := range refused {
+// deliver hands each attempt of a batch that had no effect its answer, which is as set says.
+func deliver(attempts []*attempt, set func(*Answer)) {
+	for _, t := range attempts {
 		a := t.answer()
 		set(a)
 		t.receive(a)
 	}
-	return len(refused) > 0
 }
 
 // take hands an answer to the receiver of its attempt, which came in answer to a batch; 0: alone. One that does not fit
