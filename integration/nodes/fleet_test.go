@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -146,11 +147,30 @@ func (f *fleet) stop(p *process) {
 	p.cut()
 }
 
-// kill ends a node as SIGKILL does, as far as NATS can see: its connections are gone at once.
+// kill ends a node as SIGKILL does, as far as NATS can see: its connections are gone at once. It waits until NATS has
+// noticed, since until then a request may go to the dead node and is lost.
 func (f *fleet) kill(p *process) {
 	f.Helper()
 	delete(f.nodes, p.name)
+	var ends []string
+	for _, nc := range p.conns {
+		end := nats.NewInbox()
+		if _, err := nc.Subscribe(end, func(*nats.Msg) {}); err != nil {
+			f.Fatal(err)
+		}
+		if err := nc.Flush(); err != nil {
+			f.Fatal(err)
+		}
+		ends = append(ends, end)
+	}
 	p.cut()
+	nc := f.connect()
+	stand.Eventually(f, "NATS notices that the node's connections are gone", func() bool {
+		return !slices.ContainsFunc(ends, func(end string) bool {
+			_, err := nc.Request(end, nil, time.Second)
+			return !errors.Is(err, nats.ErrNoResponders)
+		})
+	})
 }
 
 func (p *process) cut() {
