@@ -246,6 +246,28 @@ async def test_an_outage_is_logged_once(proxy: Proxy, caplog: pytest.LogCaptureF
     await nc.close()
 
 
+async def test_round_trip(client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ping is sent behind the subscription, so that its pong says what became of that."""
+    nc: Connection = client._nc  # pyright: ignore[reportPrivateUsage]
+    transport: Any = nc._transport  # pyright: ignore[reportPrivateUsage]
+    sent: list[bytes] = []
+    write, writelines = transport.write, transport.writelines
+
+    def note(payload: bytes) -> None:
+        sent.append(payload)
+        write(payload)
+
+    def note_all(payloads: list[bytes]) -> None:
+        sent.extend(payloads)
+        writelines(payloads)
+
+    monkeypatch.setattr(transport, "write", note)
+    monkeypatch.setattr(transport, "writelines", note_all)
+    await nc.subscribe("round.trip")
+    await client._handles.core.round_trip()  # pyright: ignore[reportPrivateUsage]
+    assert b"".join(sent).rindex(b"PING") > b"".join(sent).index(b"SUB round.trip")
+
+
 async def test_events_that_are_refused(secured: str) -> None:
     """A user who may not subscribe to events gets one error, and not one for each lock."""
     errors: list[str] = []
@@ -263,7 +285,7 @@ async def test_events_that_are_refused(secured: str) -> None:
             await refused.wait()
             while ends._followers:  # pyright: ignore[reportPrivateUsage]
                 await asyncio.sleep(0.01)
-        await nc.flush()
+        await client._handles.core.round_trip()  # pyright: ignore[reportPrivateUsage]
         assert len(errors) == 1, errors
         assert ".event.orders." in errors[0]
         assert all(lock.valid for lock in locks)

@@ -132,6 +132,15 @@ class Core:
         self.check(op, resource)
         return await self.request(op, resource, key, payload, self.timeout, gives_up=True)
 
+    async def round_trip(self) -> None:
+        """Wait until NATS has taken in what was published and subscribed before.
+
+        One flush of nats-py does not: it sends its ping ahead of what is still buffered. That has been sent by the time
+        of the pong, so that a second ping comes behind it.
+        """
+        for _ in range(2):
+            await self.nc.flush()
+
     def message(self, secret: str | None, **fields: object) -> bytes:
         """Return a request of the owner about a lease that has this secret, or is to have it."""
         m = {"owner": self.owner, **fields}

@@ -91,7 +91,7 @@ class Ends:
         nc = self._core.nc
         if not self._proven and nc.is_connected:
             with suppress(NatsError, OSError):
-                await nc.flush()
+                await self._core.round_trip()
                 self._proven = True
         error = str(nc.last_error or "").lower()
         if "permissions violation" in error and f"{self._core.prefix}.event.".lower() in error:

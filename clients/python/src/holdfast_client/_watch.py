@@ -103,7 +103,7 @@ class Watch:
         try:
             self._subscription = await nc.subscribe(self._subject, cb=self._received)
             if nc.is_connected:
-                await nc.flush()
+                await self._core.round_trip()
         except (NatsError, OSError) as e:
             raise Unavailable(f"the subscription failed: {e}", operation="watch") from None
         error = str(nc.last_error or "").lower()
