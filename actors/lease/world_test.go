@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-io/holdfast/actors/exhaustive"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -78,25 +79,24 @@ var aims = map[string]func(a *audit, who string) []uint64{
 
 // situation is a resource, beside what its audit knows, at an instant.
 type situation struct {
+	world *world
 	at    lease.Instant
 	state *lease.State
 	audit *audit
-	// numbers has the places of the owners in the key, -1 of those of whom nothing is known; nil: there is no key yet.
+	// choices are the moves, and numbers the places of the owners in the key, -1 of those of whom nothing is known.
+	// nil: they are not known yet.
+	choices []choice
 	numbers []int
 }
 
-func (w *world) begin() *situation {
-	w.prepare()
+func (w *world) begin() exhaustive.Situation {
 	return &situation{
-		at: lease.Instant(time.Hour), state: newState(lease.Image{Floor: w.floor}), audit: newAudit(w.floor),
+		world: w, at: lease.Instant(time.Hour), state: newState(lease.Image{Floor: w.floor}), audit: newAudit(w.floor),
 	}
 }
 
 // prepare parses the moves.
 func (w *world) prepare() {
-	if w.names != nil {
-		return
-	}
 	var ids []string
 	hashes := map[string][]byte{}
 	for _, line := range w.moves {
@@ -128,46 +128,40 @@ type choice struct {
 	at    lease.Instant
 }
 
-// next returns what may happen next, always the same in the same situation. Of the owners of whom nothing is known it
-// has the first, for whom the others may stand as well.
-func (w *world) next(now *situation) []choice {
-	all := make([]choice, 0, 2*len(w.steps))
-	unknown := now.firstUnknown(w)
-	for i := range w.steps {
-		s := &w.steps[i]
-		if place := slices.Index(w.owners, s.who); place > unknown && now.numbers[place] < 0 {
+// Moves implements exhaustive.Situation. Of the owners of whom nothing is known only the first one acts, for whom the
+// others may stand as well.
+func (n *situation) Moves() int {
+	if n.choices != nil {
+		return len(n.choices)
+	}
+	if n.numbers == nil {
+		n.Key()
+	}
+	unknown := slices.Index(n.numbers, -1)
+	for i := range n.world.steps {
+		s := &n.world.steps[i]
+		if place := slices.Index(n.world.owners, s.who); unknown >= 0 && place > unknown && n.numbers[place] < 0 {
 			continue
 		}
 		if s.aim == "" {
-			all = append(all, choice{s, s.token, now.at})
+			n.choices = append(n.choices, choice{s, s.token, n.at})
 			continue
 		}
-		for _, token := range aims[s.aim](now.audit, s.who) {
-			all = append(all, choice{s, token, now.at})
+		for _, token := range aims[s.aim](n.audit, s.who) {
+			n.choices = append(n.choices, choice{s, token, n.at})
 		}
 	}
-	due := now.state.Wake()
+	due := n.state.Wake()
 	if due != lease.Never {
-		all = append(all, choice{&ticking, 0, due})
+		n.choices = append(n.choices, choice{&ticking, 0, due})
 	}
-	if at := now.at.Add(w.later); w.later > 0 && at < due && due != lease.Never {
-		all = append(all, choice{&ticking, 0, at})
+	if at := n.at.Add(n.world.later); n.world.later > 0 && at < due && due != lease.Never {
+		n.choices = append(n.choices, choice{&ticking, 0, at})
 	}
-	return all
+	return len(n.choices)
 }
 
 var ticking = tick(0)
-
-// firstUnknown returns the place of the first owner of whom nothing is known.
-func (n *situation) firstUnknown(w *world) int {
-	if n.numbers == nil {
-		n.key(w)
-	}
-	if i := slices.Index(n.numbers, -1); i >= 0 {
-		return i
-	}
-	return len(n.numbers)
-}
 
 // vacant returns a subject on which no answer is expected.
 func (a *audit) vacant() string {
@@ -179,13 +173,19 @@ func (a *audit) vacant() string {
 	}
 }
 
-// fork returns a copy that changes by itself.
-func (n *situation) fork() *situation {
-	return &situation{at: n.at, state: lease.Fork([]*lease.State{n.state})[0], audit: n.audit.fork()}
+// Fork implements exhaustive.Situation.
+func (n *situation) Fork() exhaustive.Situation {
+	fork := *n
+	fork.state, fork.audit = lease.Fork([]*lease.State{n.state})[0], n.audit.fork()
+	return &fork
 }
 
+// Say implements exhaustive.Situation. The lines are those of a script.
+func (n *situation) Say(move int) string { return n.dated(move).String() }
+
 // dated returns a move as the step that it is now.
-func (n *situation) dated(m choice) step {
+func (n *situation) dated(move int) step {
+	m := n.choices[move]
 	s := *m.step
 	s.at, s.token = m.at, m.token
 	if s.who != "node" {
@@ -194,31 +194,30 @@ func (n *situation) dated(m choice) step {
 	return s
 }
 
-// take makes a move, and returns what is wrong with what it led to.
-func (n *situation) take(m choice) (faults []string) {
-	s := n.dated(m)
-	n.at, n.numbers = s.at, nil
+// Take implements exhaustive.Situation.
+func (n *situation) Take(move int, reached map[string]int) error {
+	s := n.dated(move)
+	n.at, n.choices, n.numbers, n.audit.seen = s.at, nil, nil, reached
 	o := n.state.Step(s.time(), s.event())
 	if s.verb == "takeover" {
 		n.state = newState(n.state.Image())
 	}
 	n.audit.check(s, o, n.state)
-	return n.audit.faults
+	return exhaustive.Wrong(n.audit.faults)
 }
 
-// key returns an encoding of what decides about the future.
-func (n *situation) key(w *world) (key []byte) {
-	key, n.numbers = lease.Key([]*lease.State{n.state}, n.at, w.names)
+// Key implements exhaustive.Situation.
+func (n *situation) Key() (key []byte) {
+	key, n.numbers = lease.Key([]*lease.State{n.state}, n.at, n.world.names)
 	return key
 }
 
-// fork returns a copy that changes by itself. It counts what is seen anew.
+// fork returns a copy that changes by itself.
 func (a *audit) fork() *audit {
 	fork := *a
 	fork.image = a.image.Clone()
 	fork.held, fork.lost, fork.queue = slices.Clone(a.held), slices.Clone(a.lost), slices.Clone(a.queue)
 	fork.fences, fork.slots, fork.open, fork.over = maps.Clone(a.fences), maps.Clone(a.slots), maps.Clone(a.open), maps.Clone(a.over)
-	fork.seen = map[string]int{}
 	return &fork
 }
 
