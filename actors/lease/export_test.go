@@ -10,8 +10,8 @@ import (
 )
 
 // Fork returns copies of the states of a shard, and of what they share, that change by themselves. News is not copied.
-func Fork(states []*State) []*State {
-	past, sessions := states[0].past.shard.fork(), states[0].sessions.fork()
+func Fork(states []*State, past *EndedRequests, sessions *Sessions) ([]*State, *EndedRequests, *Sessions) {
+	past, sessions = past.fork(), sessions.fork()
 	forks := make([]*State, len(states))
 	for i, s := range states {
 		fork := *s
@@ -21,7 +21,7 @@ func Fork(states []*State) []*State {
 		fork.past.shard, fork.sessions = past, sessions
 		forks[i] = &fork
 	}
-	return forks
+	return forks, past, sessions
 }
 
 func (m *EndedRequests) fork() *EndedRequests {
@@ -292,9 +292,7 @@ func (k *keyer) sessions(s *Sessions) {
 			uint64(len(x.awaited)))
 		k.text(string(x.secretHash))
 		k.time(x.deadline)
-		if x.idle != nil {
-			k.time(x.used)
-		}
+		k.time(max(x.used, k.now))
 		var ttls []uint64
 		for _, ttl := range x.leases {
 			ttls = append(ttls, uint64(ttl))

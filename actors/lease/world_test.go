@@ -79,10 +79,12 @@ var aims = map[string]func(a *audit, who string) []uint64{
 
 // situation is a resource, beside what its audit knows, at an instant.
 type situation struct {
-	world *world
-	at    lease.Instant
-	state *lease.State
-	audit *audit
+	world    *world
+	at       lease.Instant
+	state    *lease.State
+	past     *lease.EndedRequests
+	sessions *lease.Sessions
+	audit    *audit
 	// choices are the moves, and numbers the places of the owners in the key, -1 of those of whom nothing is known.
 	// nil: they are not known yet.
 	choices []choice
@@ -90,9 +92,15 @@ type situation struct {
 }
 
 func (w *world) begin() exhaustive.Situation {
-	return &situation{
-		world: w, at: lease.Instant(time.Hour), state: newState(lease.Image{Floor: w.floor}), audit: newAudit(w.floor),
-	}
+	n := &situation{world: w, at: lease.Instant(time.Hour), audit: newAudit(w.floor)}
+	n.beginTerm(lease.Image{Floor: w.floor})
+	return n
+}
+
+// beginTerm lets an owner go on with an image, who remembers no request that ended.
+func (n *situation) beginTerm(image lease.Image) {
+	n.past, n.sessions = lease.NewEndedRequests(), lease.NewSessions(1)
+	n.state = lease.New(resource, image, n.past, n.sessions)
 }
 
 // prepare parses the moves.
@@ -176,7 +184,9 @@ func (a *audit) vacant() string {
 // Fork implements exhaustive.Situation.
 func (n *situation) Fork() exhaustive.Situation {
 	fork := *n
-	fork.state, fork.audit = lease.Fork([]*lease.State{n.state})[0], n.audit.fork()
+	var states []*lease.State
+	states, fork.past, fork.sessions = lease.Fork([]*lease.State{n.state}, n.past, n.sessions)
+	fork.state, fork.audit = states[0], n.audit.fork()
 	return &fork
 }
 
@@ -200,7 +210,7 @@ func (n *situation) Take(move int, reached map[string]int) error {
 	n.at, n.choices, n.numbers, n.audit.seen = s.at, nil, nil, reached
 	o := n.state.Step(s.time(), s.event())
 	if s.verb == "takeover" {
-		n.state = newState(n.state.Image())
+		n.beginTerm(n.state.Image())
 	}
 	n.audit.check(s, o, n.state)
 	return exhaustive.Wrong(n.audit.faults)
