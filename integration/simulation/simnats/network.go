@@ -1,0 +1,249 @@
+package simnats
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"time"
+)
+
+// Network is the NATS servers of a deployment, and the links between them and to the processes that use them. What is
+// under way on a link arrives in its order or not at all, as with TCP. All methods but Dialer's are for the goroutine
+// of the bus: see [Bus.Do].
+type Network struct {
+	Bus *Bus
+	// Delay draws how long something takes on a link.
+	Delay func() time.Duration
+	// Users are the passwords and permissions of the users by their names; nil: everybody may do everything.
+	Users map[string]User
+
+	servers []*server
+	conns   []*conn
+	// clients counts the connections that there were.
+	clients uint64
+	down    map[link]bool
+	routes  map[link]*pipe
+	streams map[string]*stream
+	meta    meta
+}
+
+// User is a user of NATS.
+type User struct {
+	Password    string
+	Permissions Permissions
+}
+
+// link is one direction between two ends: processes and servers by their names.
+type link struct{ from, to string }
+
+func (l link) compare(o link) int {
+	return cmp.Or(cmp.Compare(l.from, o.from), cmp.Compare(l.to, o.to))
+}
+
+// server is one NATS server.
+type server struct {
+	name string
+	// down: it does not run.
+	down bool
+	// full: its disk stores nothing more.
+	full bool
+}
+
+// NewNetwork returns a network of servers of these names.
+func NewNetwork(b *Bus, names ...string) *Network {
+	n := &Network{
+		Bus: b, down: make(map[link]bool), routes: make(map[link]*pipe), streams: make(map[string]*stream),
+		Delay: func() time.Duration { return time.Duration(50+b.Rand.IntN(1000)) * time.Microsecond },
+	}
+	for _, name := range names {
+		n.servers = append(n.servers, &server{name: name})
+	}
+	b.OnRest(n.takeIn)
+	return n
+}
+
+// Close ends all connections, and the bus.
+func (n *Network) Close() {
+	n.Bus.Do(func() {
+		for _, s := range n.servers {
+			s.down = true
+		}
+		for _, c := range slices.Clone(n.conns) {
+			c.end()
+		}
+	})
+	n.Bus.Close()
+}
+
+// server returns the server of a name.
+func (n *Network) server(name string) *server {
+	for _, s := range n.servers {
+		if s.name == name {
+			return s
+		}
+	}
+	panic("there is no server " + name)
+}
+
+// Dialer is how a process reaches NATS: it implements nats.InProcessConnProvider.
+type Dialer struct {
+	network *Network
+	process string
+	servers []string
+	next    int
+}
+
+// Dialer returns how a process connects: to the first one of the servers that it reaches.
+func (n *Network) Dialer(process string, servers ...string) *Dialer {
+	return &Dialer{network: n, process: process, servers: servers}
+}
+
+var errUnreachable = errors.New("the server cannot be reached")
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (d *Dialer) InProcessConn() (net.Conn, error) {
+	var client net.Conn
+	d.network.Bus.Do(func() {
+		for range d.servers {
+			s := d.network.server(d.servers[d.next%len(d.servers)])
+			d.next++
+			if !s.down && d.network.isUp(d.process, s.name) && d.network.isUp(s.name, d.process) {
+				client = d.network.accept(d.process, s)
+				return
+			}
+		}
+	})
+	if client == nil {
+		return nil, errUnreachable
+	}
+	return client, nil
+}
+
+// isUp reports whether what one end sends reaches the other one.
+func (n *Network) isUp(from, to string) bool { return from == to || !n.down[link{from, to}] }
+
+// Cut lets nothing pass from one end to another one, until [Network.Heal]. What is on its way waits, as TCP repeats it.
+func (n *Network) Cut(from, to string) {
+	n.down[link{from, to}] = true
+	n.elect()
+}
+
+// Heal lets everything pass again.
+func (n *Network) Heal() {
+	clear(n.down)
+	for _, c := range n.conns {
+		c.up.resume()
+		c.downward.resume()
+	}
+	for _, l := range slices.SortedFunc(maps.Keys(n.routes), link.compare) {
+		n.routes[l].resume()
+	}
+	n.elect()
+}
+
+// Reset ends all connections of a process: what was on its way is lost.
+func (n *Network) Reset(process string) {
+	for _, c := range slices.Clone(n.conns) {
+		if c.process == process {
+			c.end()
+		}
+	}
+}
+
+// Stop stops a server as a crash does: its connections end, and what it has stored stays.
+func (n *Network) Stop(name string) {
+	s := n.server(name)
+	s.down = true
+	for _, c := range slices.Clone(n.conns) {
+		if c.server == s {
+			c.end()
+		}
+	}
+	for _, stream := range n.streams {
+		for _, r := range stream.replicas {
+			if r.server == s {
+				r.crash()
+			}
+		}
+	}
+	n.elect()
+}
+
+// Start starts a server that was stopped.
+func (n *Network) Start(name string) {
+	n.server(name).down = false
+	n.elect()
+}
+
+// Fill fills the disk of a server, or makes room again.
+func (n *Network) Fill(name string, full bool) { n.server(name).full = full }
+
+// between lets something pass from one server to another one, in its order.
+func (n *Network) between(from, to *server, do func()) {
+	if from == to {
+		n.Bus.After(0, do)
+		return
+	}
+	l := link{from.name, to.name}
+	p := n.routes[l]
+	if p == nil {
+		p = &pipe{network: n, from: from.name, to: to.name}
+		n.routes[l] = p
+	}
+	p.put(func() {
+		if !from.down && !to.down {
+			do()
+		}
+	})
+}
+
+// reaches reports whether one server has what another one sends.
+func (n *Network) reaches(from, to *server) bool {
+	return !from.down && !to.down && n.isUp(from.name, to.name)
+}
+
+// connected reports whether two servers reach one another.
+func (n *Network) connected(a, b *server) bool { return n.reaches(a, b) && n.reaches(b, a) }
+
+// pipe is one direction of a connection: what is put in comes out in its order.
+type pipe struct {
+	network  *Network
+	from, to string
+	last     time.Time
+	held     []func()
+	closed   bool
+}
+
+// put lets something pass.
+func (p *pipe) put(do func()) {
+	at := time.Now().Add(p.network.Delay())
+	if at.Before(p.last) {
+		at = p.last
+	}
+	p.last = at
+	p.network.Bus.At(at, func() { p.pass(do) })
+}
+
+func (p *pipe) pass(do func()) {
+	switch {
+	case p.closed:
+	case len(p.held) > 0 || !p.network.isUp(p.from, p.to):
+		p.held = append(p.held, do)
+	default:
+		do()
+	}
+}
+
+// resume lets pass what was held, if the link is up.
+func (p *pipe) resume() {
+	if !p.network.isUp(p.from, p.to) {
+		return
+	}
+	held := p.held
+	p.held = nil
+	for _, do := range held {
+		p.put(do)
+	}
+}
