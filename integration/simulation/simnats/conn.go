@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // conn is the connection of a process to a server, on the side of the server.
@@ -179,6 +180,7 @@ func (n *Network) takeIn() {
 		arrived, gone := c.arrived, c.gone
 		c.arrived = nil
 		c.mu.Unlock()
+		sortSubscriptions(arrived)
 		for _, op := range arrived {
 			c.up.put(func() { c.take(op) })
 		}
@@ -187,6 +189,30 @@ func (n *Network) takeIn() {
 			c.ended = true
 		}
 	}
+}
+
+// sortSubscriptions sorts operations on subscriptions that come together: nats.go ends and renews its subscriptions in
+// the order of a map, which means nothing.
+func sortSubscriptions(all []operation) {
+	isOne := func(o operation) bool { return o.words[0] == "SUB" || o.words[0] == "UNSUB" }
+	for begin := 0; begin < len(all); begin++ {
+		end := begin
+		for end < len(all) && isOne(all[end]) {
+			end++
+		}
+		slices.SortStableFunc(all[begin:end], func(a, b operation) int { return a.sid() - b.sid() })
+		begin = end
+	}
+}
+
+// sid returns the number of the subscription that an operation is about.
+func (o operation) sid() int {
+	word := o.words[len(o.words)-1]
+	if o.words[0] == "UNSUB" {
+		word = o.words[1]
+	}
+	n, _ := strconv.Atoi(word)
+	return n
 }
 
 // end ends the connection.
@@ -213,6 +239,13 @@ func (c *conn) sendError(text string) { c.send(fmt.Appendf(nil, "-ERR '%s'\r\n",
 // take takes in an operation of the process.
 func (c *conn) take(op operation) {
 	words := op.words
+	if trace := c.network.Bus.Trace; trace != nil {
+		subject := ""
+		if len(words) > 1 && words[0] != "CONNECT" {
+			subject = named(words[1])
+		}
+		trace(time.Now(), c.process+" "+words[0]+" "+subject)
+	}
 	switch strings.ToUpper(words[0]) {
 	case "CONNECT":
 		c.connect(words[1])
@@ -368,4 +401,20 @@ func (n *Network) deliver(at *server, s *subscription, m *message) {
 			s.conn.send(b)
 		}
 	})
+}
+
+// named returns of a subject what is not drawn at random.
+func named(subject string) string {
+	if strings.HasPrefix(subject, "_INBOX.") {
+		return "_INBOX"
+	}
+	if before, rest, is := strings.Cut(subject, ".~door."); is {
+		_, rest, _ = strings.Cut(rest, ".")
+		return before + ".~door." + rest
+	}
+	if api, is := strings.CutPrefix(subject, apiPrefix+"CONSUMER."); is {
+		verb, _, _ := strings.Cut(api, ".")
+		return "CONSUMER." + verb
+	}
+	return subject
 }
