@@ -1,7 +1,6 @@
 package simnats_test
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -10,9 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
 	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // inBubble runs a test in a bubble of its own. nats.go pools timers, and a timer belongs to its bubble.
@@ -62,35 +61,22 @@ func TestRequest(t *testing.T) {
 	})
 }
 
-func TestBucket(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *simnats.Network) {
-		nc := connect(t, n, "service", "a")
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		d, err := jetstream.OpenDeployment(ctx, nc, jetstream.DeploymentConfig{Prefix: "holdfast", Shards: 2, Replicas: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := d.Bucket(0)
-		for i := range uint64(5) {
-			r := &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{Number: i + 1, Epoch: 1}}}
-			if err := b.Append(ctx, i, r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		last, err := b.Replay(ctx, 0, func(position uint64, r *journal.Record) error {
-			t.Log(time.Now(), position, r.Describe())
-			return nil
+// What a bucket has to do it does on the simulated JetStream as on the real one: see integration/journal.
+func TestBucketConforms(t *testing.T) {
+	for _, replicas := range []int{1, 3} {
+		t.Run(fmt.Sprint(replicas, " replicas"), func(t *testing.T) {
+			journaltest.ConformanceIn(t, func(t *testing.T, check func(*testing.T, journaltest.Journal)) {
+				inBubble(t, func(t *testing.T, n *simnats.Network) {
+					nc := connect(t, n, "node", "a")
+					defer nc.Close()
+					d, err := jetstream.OpenDeployment(t.Context(), nc,
+						jetstream.DeploymentConfig{Prefix: "holdfast", Shards: 1, Replicas: replicas})
+					if err != nil {
+						t.Fatal(err)
+					}
+					check(t, d.Bucket(0))
+				})
+			})
 		})
-		t.Log(last, err, time.Now())
-		if err := b.Purge(ctx, 3, nil); err != nil {
-			t.Error(err)
-		}
-		last, err = b.Replay(ctx, 0, func(position uint64, r *journal.Record) error {
-			t.Log(time.Now(), position, r.Describe())
-			return nil
-		})
-		t.Log(last, err, time.Now())
-		nc.Close()
-	})
+	}
 }
