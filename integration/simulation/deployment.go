@@ -100,6 +100,17 @@ func (d *Deployment) StopNode(ctx context.Context, i int) error {
 	return err
 }
 
+// KillNode ends a node as SIGKILL does, as far as NATS can see: its connections are gone at once.
+func (d *Deployment) KillNode(i int) {
+	name := fmt.Sprint("n", i)
+	p := d.nodes[name]
+	delete(d.nodes, name)
+	p.cut()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = p.node.Close(ctx) // nothing of it reaches anybody
+}
+
 func (p *process) cut() {
 	for _, nc := range p.conns {
 		nc.Close()

@@ -370,7 +370,7 @@ func (r *replica) stepDown(m *message) {
 		if s.leader() != nil {
 			return
 		}
-		if best := s.candidate(n.server(request.Placement.Preferred)); best != nil {
+		if best := s.candidate(request.Placement.Preferred); best != nil {
 			s.lead(best)
 			return
 		}

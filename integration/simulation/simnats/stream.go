@@ -170,14 +170,21 @@ func (s *stream) elect() {
 		if leader := s.leader(); leader != nil && n.quorum(leader.server, s.servers()) {
 			return
 		}
-		if best := s.candidate(nil); best != nil {
+		if best := s.candidate(""); best != nil {
 			s.lead(best)
 		}
 	}) // without a candidate the next change of the links begins another one
 }
 
+// StepDown lets the leader of a stream step down, as an operator may ask it to.
+func (n *Network) StepDown(name string) {
+	if s := n.streams[name]; s != nil && s.leader() != nil {
+		s.leader().stepDown(&message{})
+	}
+}
+
 // candidate returns one of the replicas with the newest log among those that reach a majority; nil: none does.
-func (s *stream) candidate(preferred *server) (best *replica) {
+func (s *stream) candidate(preferred string) (best *replica) {
 	var equals []*replica
 	for _, r := range s.replicas {
 		if !s.network.quorum(r.server, s.servers()) {
@@ -191,7 +198,7 @@ func (s *stream) candidate(preferred *server) (best *replica) {
 		}
 	}
 	for _, r := range equals {
-		if r.server == preferred {
+		if r.server.name == preferred {
 			return r
 		}
 	}
