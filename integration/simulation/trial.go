@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
@@ -88,6 +89,9 @@ type world struct {
 	began   time.Time
 	trace   hash.Hash
 	dice    *rand.Rand
+	// lines are the deliveries of the last instant.
+	instant time.Time
+	lines   []string
 }
 
 func (x Trial) world(o *Outcome) *world {
@@ -102,15 +106,31 @@ func (x Trial) world(o *Outcome) *world {
 		w.Deployment.Servers = append(w.Deployment.Servers, fmt.Sprint("s", i))
 	}
 	w.Network = simnats.NewNetwork(simnats.NewBus(x.Seed), w.Deployment.Servers...)
-	w.Network.Bus.Trace = func(at time.Time, what string) {
-		o.Deliveries++
-		line := at.Sub(w.began).String() + " " + what + "\n"
+	w.Network.Bus.Trace = w.traced
+	return w
+}
+
+// traced notes a delivery. What comes at the same instant is sorted: within a process Go's scheduler decides who writes
+// first.
+func (w *world) traced(at time.Time, what string) {
+	w.outcome.Deliveries++
+	if !at.Equal(w.instant) {
+		w.writeTrace()
+		w.instant = at
+	}
+	w.lines = append(w.lines, what)
+}
+
+func (w *world) writeTrace() {
+	slices.Sort(w.lines)
+	for _, what := range w.lines {
+		line := w.instant.Sub(w.began).String() + " " + what + "\n"
 		_, _ = io.WriteString(w.trace, line)
-		if x.Trace != nil {
-			_, _ = io.WriteString(x.Trace, line)
+		if w.Trial.Trace != nil {
+			_, _ = io.WriteString(w.Trial.Trace, line)
 		}
 	}
-	return w
+	w.lines = w.lines[:0]
 }
 
 // forever is longer than a trial may take.
@@ -165,6 +185,7 @@ func (w *world) run() error {
 		}
 	}
 	w.outcome.Virtual = time.Since(w.began)
+	w.do(w.writeTrace)
 	w.outcome.Trace = hex.EncodeToString(w.trace.Sum(nil)[:8])
 	return nil
 }

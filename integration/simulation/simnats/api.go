@@ -74,7 +74,7 @@ func (n *Network) store(at *server, m *message) bool {
 // toLeaders lets everything that takes itself for the leader of a stream do something.
 func (n *Network) toLeaders(at *server, s *stream, do func(*replica)) {
 	for _, r := range s.replicas {
-		n.between(at, r.server, func() {
+		n.between(at, r.server, s.config.Name, func() {
 			if r.leads {
 				do(r)
 			}
@@ -130,7 +130,7 @@ func (n *Network) request(at *server, api string, m *message) {
 	case strings.HasPrefix(api, "CONSUMER.MSG.NEXT."):
 		if s := n.streams[words[3]]; s != nil {
 			if c := s.consumers[words[4]]; c != nil {
-				n.between(at, c.replica.server, func() { c.pull(m) })
+				n.between(at, c.replica.server, "pull", func() { c.pull(m) })
 			}
 		}
 	default:
@@ -142,7 +142,7 @@ func (n *Network) request(at *server, api string, m *message) {
 func (n *Network) toMeta(at *server, do func(leader *server)) {
 	n.electMeta()
 	if leader := n.meta.leader; n.quorum(leader, n.servers) {
-		n.between(at, leader, func() {
+		n.between(at, leader, "meta", func() {
 			if n.meta.leader == leader && n.quorum(leader, n.servers) {
 				do(leader)
 			}
@@ -208,13 +208,16 @@ func (n *Network) create(at *server, name string, m *message) {
 		n.refuse(at, m.reply, refusal(400, 10005, "no suitable peers for placement"))
 		return
 	}
-	n.Bus.Rand.Shuffle(len(up), func(i, j int) { up[i], up[j] = up[j], up[i] })
+	for i := range up {
+		j := i + n.Bus.Draw("place "+name, len(up)-i)
+		up[i], up[j] = up[j], up[i]
+	}
 	s := &stream{network: n, config: c, created: time.Now(), consumers: make(map[string]*consumer)}
 	for _, server := range up[:c.Replicas] {
 		s.replicas = append(s.replicas, &replica{stream: s, server: server, store: newStore(c)})
 	}
 	n.streams[name] = s
-	n.Bus.After(n.Delay(), func() {
+	n.Bus.After(n.delay("create "+name), func() {
 		s.lead(s.replicas[0])
 		n.answer(at, m.reply, s.shown("stream_create", s.replicas[0], nil))
 	})
@@ -366,7 +369,7 @@ func (r *replica) stepDown(m *message) {
 		"type": "io.nats.jetstream.api.v1.stream_leader_stepdown_response", "success": true,
 	})
 	r.leads = false
-	n.Bus.After(25*time.Millisecond+n.Delay(), func() {
+	n.Bus.After(25*time.Millisecond+n.delay("step down"), func() {
 		if s.leader() != nil {
 			return
 		}

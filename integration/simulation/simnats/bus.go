@@ -4,20 +4,23 @@ package simnats
 
 import (
 	"container/heap"
-	"math/rand/v2"
+	"fmt"
 	"sync"
 	"testing/synctest"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Bus is what everything takes that is on its way between two processes. One thing is delivered at a time, and the next
 // one when all that it has led to has come to rest: so the order of goroutines hardly matters. It is safe for concurrent
 // use.
 type Bus struct {
-	// Rand decides everything that is left to chance. It is used on the goroutine of the bus only.
-	Rand *rand.Rand
 	// Trace is called with each delivery; nil: nothing is.
 	Trace func(at time.Time, what string)
+
+	seed  uint64
+	drawn map[string]uint64
 
 	mu     sync.Mutex
 	queue  deliveries
@@ -38,11 +41,19 @@ type delivery struct {
 // NewBus starts a bus. [Bus.Close] ends it.
 func NewBus(seed uint64) *Bus {
 	b := &Bus{
-		Rand: rand.New(rand.NewPCG(seed, seed)),
+		seed: seed, drawn: make(map[string]uint64),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go b.run()
 	return b
+}
+
+// Draw draws a number below a bound, on the goroutine of the bus. What it is for and how often that was drawn for decide,
+// and nothing else: so that the order of two things at the same instant changes nothing.
+func (b *Bus) Draw(what string, below int) int {
+	n := b.drawn[what]
+	b.drawn[what]++
+	return int(xxhash.Sum64String(fmt.Sprint(b.seed, " ", what, " ", n)) % uint64(below))
 }
 
 // Close ends the bus. What is on its way is lost.

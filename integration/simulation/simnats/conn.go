@@ -173,19 +173,27 @@ func (c *conn) writeAll() {
 	}
 }
 
+// name distinguishes the connections of a process.
+func (c *conn) name() string { return strconv.FormatUint(c.id, 10) }
+
 // takeIn puts what processes have sent on its way, in the order of their connections.
 func (n *Network) takeIn() {
+	n.takeDials()
 	for _, c := range slices.Clone(n.conns) {
 		c.mu.Lock()
 		arrived, gone := c.arrived, c.gone
 		c.arrived = nil
 		c.mu.Unlock()
 		sortSubscriptions(arrived)
-		for _, op := range arrived {
-			c.up.put(func() { c.take(op) })
+		if len(arrived) > 0 { // what is sent at the same instant arrives together
+			c.up.put(c.name(), func() {
+				for _, op := range arrived {
+					c.take(op)
+				}
+			})
 		}
 		if gone && !c.ended {
-			c.up.put(c.end)
+			c.up.put(c.name(), c.end)
 			c.ended = true
 		}
 	}
@@ -230,11 +238,11 @@ func (c *conn) end() {
 }
 
 // send lets a line of the protocol go down to the process.
-func (c *conn) send(b []byte) {
-	c.downward.put(func() { c.write(b) })
+func (c *conn) send(what string, b []byte) {
+	c.downward.put(c.name()+what, func() { c.write(b) })
 }
 
-func (c *conn) sendError(text string) { c.send(fmt.Appendf(nil, "-ERR '%s'\r\n", text)) }
+func (c *conn) sendError(text string) { c.send("error", fmt.Appendf(nil, "-ERR '%s'\r\n", text)) }
 
 // take takes in an operation of the process.
 func (c *conn) take(op operation) {
@@ -250,7 +258,7 @@ func (c *conn) take(op operation) {
 	case "CONNECT":
 		c.connect(words[1])
 	case "PING":
-		c.send([]byte("PONG\r\n"))
+		c.send("pong", []byte("PONG\r\n"))
 	case "PONG":
 	case "SUB":
 		c.subscribe(words[1:])
@@ -282,7 +290,7 @@ func (c *conn) connect(options string) {
 	user, known := c.network.Users[o.User]
 	if !known || user.Password != o.Password {
 		c.sendError("Authorization Violation")
-		c.downward.put(c.end)
+		c.downward.put("end", c.end)
 		return
 	}
 	c.user = user.Permissions
@@ -363,7 +371,7 @@ func (n *Network) route(at *server, m *message) (some bool) {
 	for _, name := range names {
 		members := queues[name]
 		some = true
-		n.deliver(at, members[n.Bus.Rand.IntN(len(members))], m)
+		n.deliver(at, members[n.Bus.Draw("member "+name+named(m.subject), len(members))], m)
 	}
 	return n.store(at, m) || some
 }
@@ -393,12 +401,12 @@ func (n *Network) deliver(at *server, s *subscription, m *message) {
 	}
 	b = append(append(b, m.data...), '\r', '\n')
 	if at == s.conn.server {
-		s.conn.send(b)
+		s.conn.send(named(m.subject), b)
 		return
 	}
-	n.between(at, s.conn.server, func() {
+	n.between(at, s.conn.server, named(m.subject), func() {
 		if !s.conn.ended {
-			s.conn.send(b)
+			s.conn.send(named(m.subject), b)
 		}
 	})
 }

@@ -57,7 +57,7 @@ func (n *Network) createConsumer(at *server, name string, m *message) {
 		return
 	}
 	c := &consumer{
-		replica: on[n.Bus.Rand.IntN(len(on))], name: request.Config.Name, config: request.Config, created: time.Now(),
+		replica: on[n.Bus.Draw("consumer "+name, len(on))], name: request.Config.Name, config: request.Config, created: time.Now(),
 		next: 1, used: time.Now(),
 	}
 	switch c.config.DeliverPolicy {

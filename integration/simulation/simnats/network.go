@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"math"
 	"net"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -14,13 +16,17 @@ import (
 // of the bus: see [Bus.Do].
 type Network struct {
 	Bus *Bus
-	// Delay draws how long something takes on a link.
-	Delay func() time.Duration
+	// Delay returns how long something takes on a link, from a number that is drawn.
+	Delay func(drawn int) time.Duration
 	// Users are the passwords and permissions of the users by their names; nil: everybody may do everything.
 	Users map[string]User
 
 	servers []*server
 	conns   []*conn
+	// mu guards what processes use by themselves: the dialers that there were, and those that wait to be let in.
+	mu      sync.Mutex
+	dialers int
+	dials   []dial
 	// clients counts the connections that there were.
 	clients uint64
 	down    map[link]bool
@@ -55,7 +61,7 @@ type server struct {
 func NewNetwork(b *Bus, names ...string) *Network {
 	n := &Network{
 		Bus: b, down: make(map[link]bool), routes: make(map[link]*pipe), streams: make(map[string]*stream),
-		Delay: func() time.Duration { return time.Duration(50+b.Rand.IntN(1000)) * time.Microsecond },
+		Delay: func(drawn int) time.Duration { return time.Duration(50+drawn%1000) * time.Microsecond },
 	}
 	for _, name := range names {
 		n.servers = append(n.servers, &server{name: name})
@@ -93,32 +99,66 @@ type Dialer struct {
 	process string
 	servers []string
 	next    int
+	// number distinguishes the dialers.
+	number int
+}
+
+// dial is an attempt to connect.
+type dial struct {
+	*Dialer
+	answer chan net.Conn
 }
 
 // Dialer returns how a process connects: to the first one of the servers that it reaches.
 func (n *Network) Dialer(process string, servers ...string) *Dialer {
-	return &Dialer{network: n, process: process, servers: servers}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dialers++
+	return &Dialer{network: n, process: process, servers: servers, number: n.dialers}
 }
 
 var errUnreachable = errors.New("the server cannot be reached")
 
-// InProcessConn implements nats.InProcessConnProvider.
+// InProcessConn implements nats.InProcessConnProvider. Of several dialers at the same time the oldest comes first.
 func (d *Dialer) InProcessConn() (net.Conn, error) {
-	var client net.Conn
-	d.network.Bus.Do(func() {
-		for range d.servers {
-			s := d.network.server(d.servers[d.next%len(d.servers)])
-			d.next++
-			if !s.down && d.network.isUp(d.process, s.name) && d.network.isUp(s.name, d.process) {
-				client = d.network.accept(d.process, s)
-				return
-			}
+	n, answer := d.network, make(chan net.Conn, 1)
+	n.mu.Lock()
+	n.dials = append(n.dials, dial{d, answer})
+	n.mu.Unlock()
+	n.Bus.Arrived()
+	select {
+	case client := <-answer:
+		if client != nil {
+			return client, nil
 		}
-	})
-	if client == nil {
-		return nil, errUnreachable
+	case <-n.Bus.ended:
 	}
-	return client, nil
+	return nil, errUnreachable
+}
+
+// takeDials lets those in who dial, in the order of their numbers.
+func (n *Network) takeDials() {
+	n.mu.Lock()
+	dials := n.dials
+	n.dials = nil
+	n.mu.Unlock()
+	slices.SortFunc(dials, func(a, b dial) int { return cmp.Compare(a.number, b.number) })
+	for _, d := range dials {
+		d.answer <- d.connect()
+	}
+}
+
+// connect makes a connection, nil if no server can be reached.
+func (d *Dialer) connect() net.Conn {
+	n := d.network
+	for range d.servers {
+		s := n.server(d.servers[d.next%len(d.servers)])
+		if !s.down && n.isUp(d.process, s.name) && n.isUp(s.name, d.process) {
+			return n.accept(d.process, s)
+		}
+		d.next++
+	}
+	return nil
 }
 
 // isUp reports whether what one end sends reaches the other one.
@@ -180,8 +220,13 @@ func (n *Network) Start(name string) {
 // Fill fills the disk of a server, or makes room again.
 func (n *Network) Fill(name string, full bool) { n.server(name).full = full }
 
+// delay draws how long something takes on a link.
+func (n *Network) delay(what string) time.Duration {
+	return n.Delay(n.Bus.Draw("delay "+what, math.MaxInt32))
+}
+
 // between lets something pass from one server to another one, in its order.
-func (n *Network) between(from, to *server, do func()) {
+func (n *Network) between(from, to *server, what string, do func()) {
 	if from == to {
 		n.Bus.After(0, do)
 		return
@@ -192,7 +237,7 @@ func (n *Network) between(from, to *server, do func()) {
 		p = &pipe{network: n, from: from.name, to: to.name}
 		n.routes[l] = p
 	}
-	p.put(func() {
+	p.put(what, func() {
 		if !from.down && !to.down {
 			do()
 		}
@@ -217,8 +262,8 @@ type pipe struct {
 }
 
 // put lets something pass.
-func (p *pipe) put(do func()) {
-	at := time.Now().Add(p.network.Delay())
+func (p *pipe) put(what string, do func()) {
+	at := time.Now().Add(p.network.delay(p.from + " " + p.to + " " + what))
 	if at.Before(p.last) {
 		at = p.last
 	}
@@ -244,6 +289,6 @@ func (p *pipe) resume() {
 	held := p.held
 	p.held = nil
 	for _, do := range held {
-		p.put(do)
+		p.put("held", do)
 	}
 }

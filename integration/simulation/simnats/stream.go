@@ -65,7 +65,7 @@ type meta struct {
 }
 
 func (n *Network) electionTime() time.Duration {
-	return minElection + time.Duration(n.Bus.Rand.Int64N(int64(maxElection-minElection)))
+	return minElection + time.Duration(n.Bus.Draw("election", int(maxElection-minElection)))
 }
 
 // quorum reports whether a server reaches a majority of some, itself included.
@@ -107,7 +107,7 @@ func (n *Network) electMeta() {
 			}
 		}
 		if len(candidates) > 0 {
-			n.meta.leader = candidates[n.Bus.Rand.IntN(len(candidates))]
+			n.meta.leader = candidates[n.Bus.Draw("leader", len(candidates))]
 		} // else the next change of the links begins another election
 	})
 }
@@ -205,7 +205,7 @@ func (s *stream) candidate(preferred string) (best *replica) {
 	if len(equals) == 0 {
 		return nil
 	}
-	return equals[s.network.Bus.Rand.IntN(len(equals))]
+	return equals[s.network.Bus.Draw("leader of "+s.config.Name, len(equals))]
 }
 
 func (r *replica) lastTerm() int {
@@ -236,7 +236,7 @@ func (r *replica) propose(p proposal) {
 		}
 	}
 	n, term, length := r.stream.network, r.term, len(r.log)
-	n.Bus.After(n.sync(), func() { // its own disk
+	n.Bus.After(n.sync(r.server.name+r.stream.config.Name), func() { // its own disk
 		if r.leads && r.term == term {
 			r.synced = max(r.synced, length)
 			r.acknowledged(r, length)
@@ -245,14 +245,14 @@ func (r *replica) propose(p proposal) {
 }
 
 // sync draws how long a disk takes.
-func (n *Network) sync() time.Duration {
-	return time.Duration(100+n.Bus.Rand.IntN(900)) * time.Microsecond
+func (n *Network) sync(what string) time.Duration {
+	return time.Duration(100+n.Bus.Draw("sync "+what, 900)) * time.Microsecond
 }
 
 // replicate sends the log to a follower, which confirms what it has then.
 func (r *replica) replicate(follower *replica) {
 	n, term, log, committed := r.stream.network, r.term, r.log, r.committed
-	n.between(r.server, follower.server, func() {
+	n.between(r.server, follower.server, r.stream.config.Name, func() {
 		if term < follower.term || term == follower.term && len(log) < len(follower.log) && committed <= follower.committed {
 			return
 		}
@@ -268,12 +268,12 @@ func (r *replica) replicate(follower *replica) {
 		if follower.synced == length && committed == length {
 			return
 		}
-		n.Bus.After(n.sync(), func() {
+		n.Bus.After(n.sync(follower.server.name+r.stream.config.Name), func() {
 			if follower.term != term || follower.server.down {
 				return
 			}
 			follower.synced = max(follower.synced, length)
-			n.between(follower.server, r.server, func() {
+			n.between(follower.server, r.server, r.stream.config.Name, func() {
 				if r.leads && r.term == term {
 					r.acknowledged(follower, length)
 				}
