@@ -27,7 +27,9 @@ type Deployment struct {
 	// Replicas is how many there are of each bucket.
 	Replicas int
 	Log      *slog.Logger
-	nodes    map[string]*process
+	// Clock returns the clock of a node's machine; nil: all have the true time.
+	Clock func(node int) actors.Clock
+	nodes map[string]*process
 }
 
 // process is a node with its connections.
@@ -74,9 +76,13 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 		p.cut()
 		return err
 	}
+	clock := actors.SystemClock()
+	if d.Clock != nil {
+		clock = d.Clock(i)
+	}
 	cfg := node.Config{
 		Name: name, Version: "1.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards, Limits: messages.DefaultLimits(),
-		Journal: func(shard uint32) actors.Journal { return b.Bucket(shard) }, Clock: actors.SystemClock(),
+		Journal: func(shard uint32) actors.Journal { return b.Bucket(shard) }, Clock: clock,
 		Intake: connect(), Outbox: connect(), Events: connect(nats.NoEcho()), Peers: connect(), Log: d.Log.With("at", name),
 	}
 	if p.node, err = node.Start(ctx, cfg); err != nil {

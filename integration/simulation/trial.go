@@ -18,6 +18,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
 	"github.com/holdfast-io/holdfast/messages"
@@ -89,6 +90,7 @@ type world struct {
 	began   time.Time
 	trace   hash.Hash
 	dice    *rand.Rand
+	clocks  []*clock
 	// lines are the deliveries of the last instant.
 	instant time.Time
 	lines   []string
@@ -105,6 +107,10 @@ func (x Trial) world(o *Outcome) *world {
 	for i := range x.Servers {
 		w.Deployment.Servers = append(w.Deployment.Servers, fmt.Sprint("s", i))
 	}
+	for range x.Nodes {
+		w.clocks = append(w.clocks, newClock(w.dice))
+	}
+	w.Deployment.Clock = func(i int) actors.Clock { return w.clocks[i] }
 	w.Network = simnats.NewNetwork(simnats.NewBus(x.Seed), w.Deployment.Servers...)
 	w.Network.Bus.Trace = w.traced
 	return w

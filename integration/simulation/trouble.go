@@ -52,6 +52,25 @@ var faults = []fault{
 		})
 		return w.heal
 	}},
+	{"a client is cut off", func(_ context.Context, w *world) func() {
+		name := fmt.Sprint("c", w.dice.IntN(w.Clients))
+		way := w.dice.IntN(3)
+		w.do(func() {
+			for _, s := range w.Deployment.Servers {
+				if way != 1 {
+					w.Network.Cut(name, s)
+				}
+				if way != 2 {
+					w.Network.Cut(s, name)
+				}
+			}
+		})
+		return w.heal
+	}},
+	{"the wall clock of a node jumps", func(_ context.Context, w *world) func() {
+		w.clocks[w.dice.IntN(w.Nodes)].jump(time.Duration(w.dice.Int64N(int64(48*time.Hour))) - 24*time.Hour)
+		return nil
+	}},
 	{"the connections of a node end", func(_ context.Context, w *world) func() {
 		w.do(func() { w.Network.Reset(fmt.Sprint("n", w.dice.IntN(w.Nodes))) })
 		return nil

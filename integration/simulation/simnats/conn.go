@@ -27,7 +27,8 @@ type conn struct {
 	user          Permissions
 	noResponders  bool
 	echo          bool
-	authenticated bool
+	// greeted: the process has an answer to its CONNECT; refused: it is not let in. Both are of the goroutine that reads.
+	greeted, refused bool
 	subscriptions []*subscription
 	ended         bool
 
@@ -70,25 +71,23 @@ const version = "2.15.2"
 const maxPayload = 1 << 20
 
 // accept makes a connection to a server.
-func (n *Network) accept(process string, s *server) net.Conn {
+func (n *Network) accept(process string, s *server) (c *conn, client net.Conn) {
 	client, socket := net.Pipe()
-	n.clients++
-	c := &conn{
-		network: n, process: process, server: s, id: n.clients, socket: socket, written: make(chan struct{}, 1),
+	c = &conn{
+		network: n, process: process, server: s, socket: socket, written: make(chan struct{}, 1),
 		up:       pipe{network: n, from: process, to: s.name},
 		downward: pipe{network: n, from: s.name, to: process},
 		echo:     true,
 	}
-	n.conns = append(n.conns, c)
 	info, _ := json.Marshal(map[string]any{
 		"server_id": s.name, "server_name": s.name, "version": version, "proto": 1, "headers": true,
-		"max_payload": maxPayload, "client_id": c.id, "jetstream": true, "auth_required": n.Users != nil,
+		"max_payload": maxPayload, "client_id": 1, "jetstream": true, "auth_required": n.Users != nil,
 		"cluster": "simulation",
 	})
 	c.write(fmt.Appendf(nil, "INFO %s\r\n", info))
 	go c.readAll()
 	go c.writeAll()
-	return client
+	return c, client
 }
 
 // readAll reads until the socket is closed.
@@ -96,6 +95,9 @@ func (c *conn) readAll() {
 	r := bufio.NewReaderSize(c.socket, 1<<16)
 	for {
 		op, err := readOperation(r)
+		if err == nil && !c.greeted && c.greet(op) {
+			continue
+		}
 		c.mu.Lock()
 		if err != nil {
 			c.gone = true
@@ -178,7 +180,7 @@ func (c *conn) name() string { return strconv.FormatUint(c.id, 10) }
 
 // takeIn puts what processes have sent on its way, in the order of their connections.
 func (n *Network) takeIn() {
-	n.takeDials()
+	n.takeConns()
 	for _, c := range slices.Clone(n.conns) {
 		c.mu.Lock()
 		arrived, gone := c.arrived, c.gone
@@ -249,14 +251,12 @@ func (c *conn) take(op operation) {
 	words := op.words
 	if trace := c.network.Bus.Trace; trace != nil {
 		subject := ""
-		if len(words) > 1 && words[0] != "CONNECT" {
+		if len(words) > 1 {
 			subject = named(words[1])
 		}
 		trace(time.Now(), c.process+" "+words[0]+" "+subject)
 	}
 	switch strings.ToUpper(words[0]) {
-	case "CONNECT":
-		c.connect(words[1])
 	case "PING":
 		c.send("pong", []byte("PONG\r\n"))
 	case "PONG":
@@ -271,7 +271,26 @@ func (c *conn) take(op operation) {
 	}
 }
 
-// connect lets a user in.
+// greet answers what a process sends first, and reports whether that was it: its CONNECT and the PING behind it. It does
+// so at once: nats.go holds a mutex until the answer is there.
+func (c *conn) greet(op operation) bool {
+	switch op.words[0] {
+	case "CONNECT":
+		c.connect(op.words[1])
+	case "PING":
+		c.greeted = true
+		if c.refused {
+			c.write([]byte("-ERR 'Authorization Violation'\r\n"))
+		} else {
+			c.write([]byte("PONG\r\n"))
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// connect lets a user in, or not.
 func (c *conn) connect(options string) {
 	var o struct {
 		User         string `json:"user"`
@@ -280,17 +299,16 @@ func (c *conn) connect(options string) {
 		NoResponders bool   `json:"no_responders"`
 	}
 	if err := json.Unmarshal([]byte(options), &o); err != nil {
-		c.sendError("Parser Error")
+		c.refused = true
 		return
 	}
-	c.noResponders, c.echo, c.authenticated = o.NoResponders, o.Echo == nil || *o.Echo, true
+	c.noResponders, c.echo = o.NoResponders, o.Echo == nil || *o.Echo
 	if c.network.Users == nil {
 		return
 	}
 	user, known := c.network.Users[o.User]
 	if !known || user.Password != o.Password {
-		c.sendError("Authorization Violation")
-		c.downward.put("end", c.end)
+		c.refused = true
 		return
 	}
 	c.user = user.Permissions

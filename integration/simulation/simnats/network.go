@@ -23,10 +23,11 @@ type Network struct {
 
 	servers []*server
 	conns   []*conn
-	// mu guards what processes use by themselves: the dialers that there were, and those that wait to be let in.
-	mu      sync.Mutex
-	dialers int
-	dials   []dial
+	// mu guards what processes use by themselves: the dialers that there were, the connections that they have made, and
+	// for writing what runs and what is up.
+	mu       sync.Mutex
+	dialers  int
+	accepted []accepted
 	// clients counts the connections that there were.
 	clients uint64
 	down    map[link]bool
@@ -73,9 +74,12 @@ func NewNetwork(b *Bus, names ...string) *Network {
 // Close ends all connections, and the bus.
 func (n *Network) Close() {
 	n.Bus.Do(func() {
-		for _, s := range n.servers {
-			s.down = true
-		}
+		n.guarded(func() {
+			for _, s := range n.servers {
+				s.down = true
+			}
+		})
+		n.takeConns()
 		for _, c := range slices.Clone(n.conns) {
 			c.end()
 		}
@@ -103,12 +107,6 @@ type Dialer struct {
 	number int
 }
 
-// dial is an attempt to connect.
-type dial struct {
-	*Dialer
-	answer chan net.Conn
-}
-
 // Dialer returns how a process connects: to the first one of the servers that it reaches.
 func (n *Network) Dialer(process string, servers ...string) *Dialer {
 	n.mu.Lock()
@@ -119,46 +117,45 @@ func (n *Network) Dialer(process string, servers ...string) *Dialer {
 
 var errUnreachable = errors.New("the server cannot be reached")
 
-// InProcessConn implements nats.InProcessConnProvider. Of several dialers at the same time the oldest comes first.
+// InProcessConn implements nats.InProcessConnProvider. It does not wait for the bus: nats.go holds a mutex meanwhile, and
+// who waits for that is not at rest.
 func (d *Dialer) InProcessConn() (net.Conn, error) {
-	n, answer := d.network, make(chan net.Conn, 1)
+	n := d.network
 	n.mu.Lock()
-	n.dials = append(n.dials, dial{d, answer})
-	n.mu.Unlock()
-	n.Bus.Arrived()
-	select {
-	case client := <-answer:
-		if client != nil {
+	defer n.mu.Unlock()
+	for range d.servers {
+		s := n.server(d.servers[d.next%len(d.servers)])
+		if !s.down && n.isUp(d.process, s.name) && n.isUp(s.name, d.process) {
+			c, client := n.accept(d.process, s)
+			n.accepted = append(n.accepted, accepted{d.number, c})
 			return client, nil
 		}
-	case <-n.Bus.ended:
+		d.next++
 	}
 	return nil, errUnreachable
 }
 
-// takeDials lets those in who dial, in the order of their numbers.
-func (n *Network) takeDials() {
-	n.mu.Lock()
-	dials := n.dials
-	n.dials = nil
-	n.mu.Unlock()
-	slices.SortFunc(dials, func(a, b dial) int { return cmp.Compare(a.number, b.number) })
-	for _, d := range dials {
-		d.answer <- d.connect()
-	}
+// accepted is a connection that the bus has yet to learn of.
+type accepted struct {
+	dialer int
+	*conn
 }
 
-// connect makes a connection, nil if no server can be reached.
-func (d *Dialer) connect() net.Conn {
-	n := d.network
-	for range d.servers {
-		s := n.server(d.servers[d.next%len(d.servers)])
-		if !s.down && n.isUp(d.process, s.name) && n.isUp(s.name, d.process) {
-			return n.accept(d.process, s)
+// takeConns takes in the connections that were made, in the order of their dialers.
+func (n *Network) takeConns() {
+	n.mu.Lock()
+	made := n.accepted
+	n.accepted = nil
+	n.mu.Unlock()
+	slices.SortStableFunc(made, func(a, b accepted) int { return cmp.Compare(a.dialer, b.dialer) })
+	for _, a := range made {
+		n.clients++
+		a.id = n.clients
+		n.conns = append(n.conns, a.conn)
+		if a.server.down {
+			a.end()
 		}
-		d.next++
 	}
-	return nil
 }
 
 // isUp reports whether what one end sends reaches the other one.
@@ -166,13 +163,13 @@ func (n *Network) isUp(from, to string) bool { return from == to || !n.down[link
 
 // Cut lets nothing pass from one end to another one, until [Network.Heal]. What is on its way waits, as TCP repeats it.
 func (n *Network) Cut(from, to string) {
-	n.down[link{from, to}] = true
+	n.guarded(func() { n.down[link{from, to}] = true })
 	n.elect()
 }
 
 // Heal lets everything pass again.
 func (n *Network) Heal() {
-	clear(n.down)
+	n.guarded(func() { clear(n.down) })
 	for _, c := range n.conns {
 		c.up.resume()
 		c.downward.resume()
@@ -181,6 +178,12 @@ func (n *Network) Heal() {
 		n.routes[l].resume()
 	}
 	n.elect()
+}
+
+func (n *Network) guarded(do func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	do()
 }
 
 // Reset ends all connections of a process: what was on its way is lost.
@@ -195,7 +198,7 @@ func (n *Network) Reset(process string) {
 // Stop stops a server as a crash does: its connections end, and what it has stored stays.
 func (n *Network) Stop(name string) {
 	s := n.server(name)
-	s.down = true
+	n.guarded(func() { s.down = true })
 	for _, c := range slices.Clone(n.conns) {
 		if c.server == s {
 			c.end()
@@ -213,7 +216,7 @@ func (n *Network) Stop(name string) {
 
 // Start starts a server that was stopped.
 func (n *Network) Start(name string) {
-	n.server(name).down = false
+	n.guarded(func() { n.server(name).down = false })
 	n.elect()
 }
 
