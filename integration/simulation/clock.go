@@ -17,7 +17,13 @@ type clock struct {
 	rate int64
 
 	mu sync.Mutex
-	// ahead is how much the wall clock is ahead.
+	// wall is since when the wall clock was how much ahead, the latest last.
+	wall []setting
+}
+
+// setting is how much a wall clock is ahead from a true time on.
+type setting struct {
+	since time.Time
 	ahead time.Duration
 }
 
@@ -25,10 +31,9 @@ type clock struct {
 const maxDrift = 1000
 
 func newClock(dice *rand.Rand) *clock {
-	return &clock{
-		origin: time.Now(), rate: 1_000_000 + dice.Int64N(2*maxDrift+1) - maxDrift,
-		ahead: time.Duration(dice.Int64N(int64(time.Hour))) - time.Hour/2,
-	}
+	c := &clock{origin: time.Now(), rate: 1_000_000 + dice.Int64N(2*maxDrift+1) - maxDrift}
+	c.jump(time.Duration(dice.Int64N(int64(time.Hour))) - time.Hour/2)
+	return c
 }
 
 // scaled returns how long a time lasts for the machine, and true how long the machine's time lasts.
@@ -43,7 +48,8 @@ func (c *clock) Now() lease.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	passed := c.scaled(time.Since(c.origin))
-	return lease.Time{Instant: lease.Instant(passed), UnixMillis: c.origin.Add(passed + c.ahead).UnixMilli()}
+	ahead := c.wall[len(c.wall)-1].ahead
+	return lease.Time{Instant: lease.Instant(passed), UnixMillis: c.origin.Add(passed + ahead).UnixMilli()}
 }
 
 // AfterFunc implements actors.Clock.
@@ -55,7 +61,26 @@ func (c *clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 func (c *clock) jump(ahead time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ahead = ahead
+	c.wall = append(c.wall, setting{time.Now(), ahead})
+}
+
+// truth returns the true time at which the wall clock showed a time, in Unix milliseconds: the first such time that is
+// not before another one.
+func (c *clock) truth(shown, before int64) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, s := range c.wall {
+		passed := time.UnixMilli(shown).Sub(c.origin.Add(s.ahead))
+		at := c.origin.Add(c.trueTime(passed))
+		next := at.Add(time.Second)
+		if i+1 < len(c.wall) {
+			next = c.wall[i+1].since
+		}
+		if !at.Before(s.since.Add(-time.Second)) && at.Before(next.Add(time.Second)) && at.UnixMilli() >= before-1000 {
+			return max(at.UnixMilli(), before)
+		}
+	}
+	return before
 }
 
 var _ actors.Clock = (*clock)(nil)

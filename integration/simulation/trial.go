@@ -185,6 +185,13 @@ func (w *world) run() error {
 	if w.outcome.Journal, err = linear.ReadJournal(ctx, nc, messages.DefaultPrefix); err != nil {
 		return err
 	}
+	w.outcome.Journal.Retime(func(name string, shown, before int64) int64 {
+		var node int
+		if _, err := fmt.Sscanf(name, "n%d", &node); err != nil {
+			panic(err)
+		}
+		return w.clocks[node].truth(shown, before)
+	})
 	for i := range w.Nodes {
 		if err := w.StopNode(ctx, i); err != nil {
 			return fmt.Errorf("stop node %d: %w", i, err)

@@ -24,13 +24,13 @@ type conn struct {
 	// up and downward are the two directions.
 	up, downward pipe
 
-	user          Permissions
-	noResponders  bool
-	echo          bool
+	user         Permissions
+	noResponders bool
+	echo         bool
 	// greeted: the process has an answer to its CONNECT; refused: it is not let in. Both are of the goroutine that reads.
 	greeted, refused bool
-	subscriptions []*subscription
-	ended         bool
+	subscriptions    []*subscription
+	ended            bool
 
 	mu sync.Mutex
 	// arrived is what was read from the socket, and gone that it is closed; output is what has yet to be written.
