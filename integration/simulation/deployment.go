@@ -1,5 +1,3 @@
-// Package simulation runs whole deployments in virtual time, repeatable from a seed: real nodes and real clients on a
-// simulated NATS.
 package simulation
 
 import (
@@ -12,19 +10,18 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
-	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Deployment is nodes and clients on a network.
+// Deployment is nodes on a network. A node runs until it is stopped or killed.
 type Deployment struct {
 	Network *simnats.Network
 	// Servers are the names of the NATS servers.
 	Servers []string
-	Shards  uint32
-	// Replicas is how many there are of each bucket.
+	// Shards is how many buckets there are, Replicas how many servers have each of them.
+	Shards   uint32
 	Replicas int
 	Log      *slog.Logger
 	// Clock returns the clock of a node's machine; nil: all have the true time.
@@ -121,14 +118,4 @@ func (p *process) cut() {
 	for _, nc := range p.conns {
 		nc.Close()
 	}
-}
-
-// Client returns a client.
-func (d *Deployment) Client(name string, first int, opts ...holdfast.Option) (*holdfast.Client, *nats.Conn, error) {
-	nc, err := d.connect(name, first)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := holdfast.New(nc, opts...)
-	return c, nc, err
 }

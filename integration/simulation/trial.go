@@ -34,7 +34,7 @@ type Trial struct {
 	Length time.Duration
 	// Faults is how many there are.
 	Faults int
-	// Log receives what the nodes log; nil: nothing is kept. Trace receives every delivery; nil: nothing is kept.
+	// Log receives what the nodes log, and Trace every delivery to a server; nil: nobody does.
 	Log, Trace io.Writer
 }
 
@@ -56,41 +56,48 @@ type Outcome struct {
 	Journal *linear.Journal
 	// Trace distinguishes runs: two of the same seed have the same, as far as the scheduler lets them.
 	Trace string
-	// Faults says what was done.
-	Faults []string
-	// Virtual is how long the trial took for those in it, Real for those who wait.
-	Virtual, Real time.Duration
+	// Faults are those that there were, in their order.
+	Faults []Happened
+	// Virtual is how long the trial took for those in it.
+	Virtual time.Duration
 	// Deliveries is how many there were.
 	Deliveries int
 	// Tally counts the operations of each kind by their outcomes.
 	Tally map[string]int
 }
 
-// Run runs a trial, and returns what it has shown.
+// Run runs a trial in a bubble of its own, and returns what it has shown. The error is what kept it from its end. No
+// other goroutine may draw random numbers meanwhile.
 func (x Trial) Run(t *testing.T) (o Outcome, err error) {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, x.Seed)
 	runtime.GC() // nats.go pools timers, and a timer belongs to its bubble
 	runtime.GC()
-	began := time.Now()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
 		w := x.world(&o)
 		defer w.Network.Close()
 		err = w.run()
 	})
-	o.Real = time.Since(began)
 	return o, err
+}
+
+// Happened is a fault, and when it began, since the begin of the trial.
+type Happened struct {
+	Name string
+	At   time.Duration
 }
 
 // world is a trial under way.
 type world struct {
-	Trial
 	*Deployment
+	trial   Trial
 	outcome *Outcome
 	began   time.Time
 	trace   hash.Hash
 	dice    *rand.Rand
 	clocks  []*clock
+	// err is what nodes could not do.
+	err error
 	// lines are the deliveries of the last instant.
 	instant time.Time
 	lines   []string
@@ -98,20 +105,20 @@ type world struct {
 
 func (x Trial) world(o *Outcome) *world {
 	w := &world{
-		Trial: x, outcome: o, began: time.Now(), trace: sha256.New(), dice: rand.New(rand.NewPCG(x.Seed, 2)),
+		trial: x, outcome: o, began: time.Now(), trace: sha256.New(), dice: rand.New(rand.NewPCG(x.Seed, 2)),
 		Deployment: &Deployment{Shards: x.Shards, Replicas: x.Replicas, Log: slog.New(slog.DiscardHandler)},
 	}
 	if x.Log != nil {
-		w.Deployment.Log = slog.New(slog.NewTextHandler(x.Log, nil))
+		w.Log = slog.New(slog.NewTextHandler(x.Log, nil))
 	}
 	for i := range x.Servers {
-		w.Deployment.Servers = append(w.Deployment.Servers, fmt.Sprint("s", i))
+		w.Servers = append(w.Servers, fmt.Sprint("s", i))
 	}
 	for range x.Nodes {
 		w.clocks = append(w.clocks, newClock(w.dice))
 	}
-	w.Deployment.Clock = func(i int) actors.Clock { return w.clocks[i] }
-	w.Network = simnats.NewNetwork(simnats.NewBus(x.Seed), w.Deployment.Servers...)
+	w.Clock = func(i int) actors.Clock { return w.clocks[i] }
+	w.Network = simnats.NewNetwork(simnats.NewBus(x.Seed), w.Servers...)
 	w.Network.Bus.Trace = w.traced
 	return w
 }
@@ -132,8 +139,8 @@ func (w *world) writeTrace() {
 	for _, what := range w.lines {
 		line := w.instant.Sub(w.began).String() + " " + what + "\n"
 		_, _ = io.WriteString(w.trace, line)
-		if w.Trial.Trace != nil {
-			_, _ = io.WriteString(w.Trial.Trace, line)
+		if w.trial.Trace != nil {
+			_, _ = io.WriteString(w.trial.Trace, line)
 		}
 	}
 	w.lines = w.lines[:0]
@@ -145,7 +152,7 @@ const forever = 24 * time.Hour
 func (w *world) run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), forever)
 	defer cancel()
-	for i := range w.Nodes {
+	for i := range w.trial.Nodes {
 		if err := w.StartNode(ctx, i); err != nil {
 			return fmt.Errorf("node %d: %w", i, err)
 		}
@@ -162,19 +169,22 @@ func (w *world) run() error {
 	}
 	load, err := linear.StartLoad(ctx, linear.LoadConfig{
 		Connect: func(i int) (*nats.Conn, error) {
-			nc, err := w.connect(fmt.Sprint("c", i), w.dice.IntN(w.Trial.Servers))
+			nc, err := w.connect(fmt.Sprint("c", i), w.dice.IntN(len(w.Servers)))
 			if err == nil {
 				conns = append(conns, nc)
 			}
 			return nc, err
 		},
-		Shards: w.Trial.Shards, Resources: resources, Ephemeral: 1, Shared: true, Clients: w.Clients, Seed: w.Seed,
+		Shards: w.Shards, Resources: resources, Ephemeral: 1, Shared: true, Clients: w.trial.Clients, Seed: w.trial.Seed,
 		Pause: 2 * time.Second,
 	})
 	if err != nil {
 		return err
 	}
 	w.trouble(ctx)
+	if w.err != nil {
+		return w.err
+	}
 	w.outcome.History = load.Stop()
 	w.outcome.Tally = load.Tally()
 	nc, err := w.connect("reader", 0)
@@ -192,7 +202,7 @@ func (w *world) run() error {
 		}
 		return w.clocks[node].truth(shown, before)
 	})
-	for i := range w.Nodes {
+	for i := range w.trial.Nodes {
 		if err := w.StopNode(ctx, i); err != nil {
 			return fmt.Errorf("stop node %d: %w", i, err)
 		}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,31 +18,20 @@ type fault struct {
 // faults are all kinds.
 var faults = []fault{
 	{"a node is killed, and comes back", func(ctx context.Context, w *world) func() {
-		i := w.dice.IntN(w.Nodes)
+		i := w.dice.IntN(w.trial.Nodes)
 		w.KillNode(i)
-		return func() {
-			if err := w.StartNode(ctx, i); err != nil {
-				panic(fmt.Sprint("start node ", i, ": ", err))
-			}
-		}
+		return func() { w.startAgain(ctx, i) }
 	}},
 	{"a node stops, and comes back", func(ctx context.Context, w *world) func() {
-		i := w.dice.IntN(w.Nodes)
-		if w.Trial.Nodes == 1 {
-			return nil
-		}
-		_ = w.StopNode(ctx, i)
-		return func() {
-			if err := w.StartNode(ctx, i); err != nil {
-				panic(fmt.Sprint("start node ", i, ": ", err))
-			}
-		}
+		i := w.dice.IntN(w.trial.Nodes)
+		w.note(w.StopNode(ctx, i))
+		return func() { w.startAgain(ctx, i) }
 	}},
 	{"a node is cut off", func(_ context.Context, w *world) func() {
-		name := fmt.Sprint("n", w.dice.IntN(w.Nodes))
+		name := fmt.Sprint("n", w.dice.IntN(w.trial.Nodes))
 		way := w.dice.IntN(3)
 		w.do(func() {
-			for _, s := range w.Deployment.Servers {
+			for _, s := range w.Servers {
 				if way != 1 {
 					w.Network.Cut(name, s)
 				}
@@ -53,10 +43,10 @@ var faults = []fault{
 		return w.heal
 	}},
 	{"a client is cut off", func(_ context.Context, w *world) func() {
-		name := fmt.Sprint("c", w.dice.IntN(w.Clients))
+		name := fmt.Sprint("c", w.dice.IntN(w.trial.Clients))
 		way := w.dice.IntN(3)
 		w.do(func() {
-			for _, s := range w.Deployment.Servers {
+			for _, s := range w.Servers {
 				if way != 1 {
 					w.Network.Cut(name, s)
 				}
@@ -68,24 +58,24 @@ var faults = []fault{
 		return w.heal
 	}},
 	{"the wall clock of a node jumps", func(_ context.Context, w *world) func() {
-		w.clocks[w.dice.IntN(w.Nodes)].jump(time.Duration(w.dice.Int64N(int64(48*time.Hour))) - 24*time.Hour)
+		w.clocks[w.dice.IntN(w.trial.Nodes)].jump(time.Duration(w.dice.Int64N(int64(48*time.Hour))) - 24*time.Hour)
 		return nil
 	}},
 	{"the connections of a node end", func(_ context.Context, w *world) func() {
-		w.do(func() { w.Network.Reset(fmt.Sprint("n", w.dice.IntN(w.Nodes))) })
+		w.do(func() { w.Network.Reset(fmt.Sprint("n", w.dice.IntN(w.trial.Nodes))) })
 		return nil
 	}},
 	{"the connections of a client end", func(_ context.Context, w *world) func() {
-		w.do(func() { w.Network.Reset(fmt.Sprint("c", w.dice.IntN(w.Clients))) })
+		w.do(func() { w.Network.Reset(fmt.Sprint("c", w.dice.IntN(w.trial.Clients))) })
 		return nil
 	}},
 	{"a server crashes, and comes back", func(_ context.Context, w *world) func() {
-		s := w.Deployment.Servers[w.dice.IntN(len(w.Deployment.Servers))]
+		s := w.Servers[w.dice.IntN(len(w.Servers))]
 		w.do(func() { w.Network.Stop(s) })
 		return func() { w.do(func() { w.Network.Start(s) }) }
 	}},
 	{"the servers are parted", func(_ context.Context, w *world) func() {
-		servers := slices.Clone(w.Deployment.Servers)
+		servers := slices.Clone(w.Servers)
 		w.dice.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
 		some := servers[:w.dice.IntN(len(servers))]
 		both := w.dice.IntN(2) == 0
@@ -102,33 +92,51 @@ var faults = []fault{
 		return w.heal
 	}},
 	{"the leader of a bucket steps down", func(_ context.Context, w *world) func() {
-		w.do(func() { w.Network.StepDown(fmt.Sprint("KV_HOLDFAST_", w.dice.IntN(int(w.Trial.Shards)))) })
+		w.do(func() { w.Network.StepDown(fmt.Sprint("KV_HOLDFAST_", w.dice.IntN(int(w.trial.Shards)))) })
 		return nil
 	}},
 	{"a disk is full", func(_ context.Context, w *world) func() {
-		s := w.Deployment.Servers[w.dice.IntN(len(w.Deployment.Servers))]
+		s := w.Servers[w.dice.IntN(len(w.Servers))]
 		w.do(func() { w.Network.Fill(s, true) })
 		return func() { w.do(func() { w.Network.Fill(s, false) }) }
 	}},
 }
 
+// startAgain starts a node that was stopped.
+func (w *world) startAgain(ctx context.Context, i int) { w.note(w.StartNode(ctx, i)) }
+
+// note notes what kept a node from what it should do.
+func (w *world) note(err error) { w.err = errors.Join(w.err, err) }
+
 func (w *world) do(do func()) { w.Network.Bus.Do(do) }
 
 func (w *world) heal() { w.do(w.Network.Heal) }
 
+const (
+	// longest is how long a fault lasts at most: longer than most leases, and than an election.
+	longest = 15 * time.Second
+	// settling is how long everything has to come to rest.
+	settling = 20 * time.Second
+)
+
+// pass lets virtual time pass.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // nobody waits for virtual time
+}
+
 // trouble lets things go wrong while the load lasts, and then everything heal.
 func (w *world) trouble(ctx context.Context) {
-	end := w.began.Add(w.Length)
-	for range w.Faults {
-		time.Sleep(time.Duration(w.dice.Int64N(int64(2 * w.Length / time.Duration(w.Faults+1)))))
+	end := w.began.Add(w.trial.Length)
+	for range w.trial.Faults {
+		pass(time.Duration(w.dice.Int64N(int64(2 * w.trial.Length / time.Duration(w.trial.Faults+1)))))
 		f := faults[w.dice.IntN(len(faults))]
-		w.outcome.Faults = append(w.outcome.Faults, fmt.Sprint(time.Since(w.began), ": ", f.name))
+		w.outcome.Faults = append(w.outcome.Faults, Happened{f.name, time.Since(w.began)})
 		if over := f.do(ctx, w); over != nil {
-			time.Sleep(time.Duration(w.dice.Int64N(int64(15 * time.Second))))
+			pass(time.Duration(w.dice.Int64N(int64(longest))))
 			over()
 		}
 	}
-	time.Sleep(time.Until(end))
+	pass(time.Until(end))
 	w.heal()
-	time.Sleep(20 * time.Second)
+	pass(settling)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -124,7 +125,7 @@ func readOperation(r *bufio.Reader) (op operation, err error) {
 	}
 	op.words = strings.Fields(line)
 	if len(op.words) == 0 {
-		return op, fmt.Errorf("an empty line")
+		return op, errors.New("an empty line")
 	}
 	size := 0
 	switch op.words[0] {
@@ -143,7 +144,7 @@ func readOperation(r *bufio.Reader) (op operation, err error) {
 	if op.words[0] == "HPUB" {
 		header, err := strconv.Atoi(op.words[len(op.words)-2])
 		if err != nil || header > size {
-			return op, fmt.Errorf("the length of the header")
+			return op, errors.New("the length of the header")
 		}
 		op.header, payload = payload[:header], payload[header:]
 	}
