@@ -107,6 +107,7 @@ clean: ## Remove build and coverage output.
 .PHONY: test
 test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; about half an hour.
 	$(call in-all,$(filter-out packaging,$(MODULES)),go test -race -count=1 ./...)
+	@$(MAKE) --no-print-directory search simulate
 
 # What it builds is also what the conformance cases and the mutants run.
 .PHONY: test-typescript

@@ -108,6 +108,7 @@ func TestSearchSessions(t *testing.T) {
 	for _, w := range clubWorlds {
 		t.Run(w.name, func(t *testing.T) {
 			w.names = lease.NewNames(clubResources[:w.resources], owners, nil, nil, clubSessions, 0)
+			exhaustive.Sound(t, w.begin, 3)
 			exhaustive.Run(t, w.begin, w.depth)
 		})
 	}

@@ -250,6 +250,7 @@ func (k *keyer) ended(states []*State) {
 		text = binary.AppendUvarint(append(text, known.rest...), n)
 		all = append(all, memory{known.owner, string(text)})
 	}
+	k.put(digit(len(m.parts) > 0 && m.parts[0].first < k.now)) // see EndedRequests.remembersSince
 	for _, p := range m.parts {
 		for key, e := range p.requests {
 			remember(key, 'e', uint64(e.how))

@@ -11,6 +11,7 @@ func TestSearch(t *testing.T) {
 	for _, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
 			w.prepare()
+			exhaustive.Sound(t, w.begin, 3)
 			exhaustive.Run(t, w.begin, w.depth, w.rare...)
 		})
 	}

@@ -159,7 +159,7 @@ func (n *situation) Moves() int {
 			n.choices = append(n.choices, choice{s, token, n.at})
 		}
 	}
-	due := n.state.Wake()
+	due := n.audit.due()
 	if due != lease.Never {
 		n.choices = append(n.choices, choice{&ticking, 0, due})
 	}
@@ -170,6 +170,23 @@ func (n *situation) Moves() int {
 }
 
 var ticking = tick(0)
+
+// due returns when the next thing happens by itself.
+func (a *audit) due() lease.Instant {
+	due := lease.Never
+	for _, h := range a.held {
+		due = min(due, h.deadline)
+	}
+	for _, h := range a.lost {
+		if h.GetDelayMs() > 0 {
+			due = min(due, h.deadline)
+		}
+	}
+	for _, s := range a.queue {
+		due = min(due, s.at.Add(s.wait))
+	}
+	return due
+}
 
 // vacant returns a subject on which no answer is expected.
 func (a *audit) vacant() string {
@@ -246,7 +263,7 @@ var worlds = []*world{
 		rare: []string{"undeliverable makes ACQUIRED", "acquire CANCELLED", "acquire EXPIRED", "surrendered"},
 	},
 	{
-		name: "sharing", owners: []string{"ann", "bob", "cid"}, depth: 5, later: 50 * ms,
+		name: "sharing", owners: []string{"ann", "bob", "cid"}, depth: 4, later: 50 * ms,
 		moves: []string{
 			"owner acquire ttl=100ms limit=2", "owner acquire ttl=150ms wait=100ms limit=3 permits=2 room=2",
 			"owner acquire ttl=100ms wait=150ms id=x room=2", "owner acquire ttl=100ms limit=all id=y",
@@ -258,7 +275,7 @@ var worlds = []*world{
 		rare: []string{"granted beside others", "extend makes ACQUIRED", "extend INVALID"},
 	},
 	{
-		name: "delays", owners: []string{"ann", "bob"}, depth: 6, later: 50 * ms,
+		name: "delays", owners: []string{"ann", "bob"}, depth: 5, later: 50 * ms,
 		moves: []string{
 			"owner acquire ttl=100ms delay=50ms", "owner acquire ttl=50ms confirmed id=x",
 			"owner acquire ttl=50ms delay=100ms limit=2", "owner acquire ttl=100ms wait=150ms room=2",
@@ -270,7 +287,7 @@ var worlds = []*world{
 		rare: []string{"tick makes CONFIRMED", "confirm makes ACQUIRED", "acquire makes CONFIRMED", "taken back beside others"},
 	},
 	{
-		name: "secrets", owners: []string{"ann", "bob"}, depth: 6,
+		name: "secrets", owners: []string{"ann", "bob"}, depth: 5,
 		moves: []string{
 			"owner acquire ttl=100ms id=x hash=a secret=a", "owner acquire ttl=100ms id=x",
 			"owner acquire ttl=100ms id=x secret=a", "owner acquire ttl=100ms wait=150ms id=x hash=b secret=b room=2",
