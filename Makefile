@@ -38,6 +38,7 @@ HOSTILE ?= 10m
 FAULTS ?= 30m
 TRIALS ?= 1000
 SEED ?= 0
+DEEPER ?= 1
 ROUNDS ?= 3
 RACE ?=
 
@@ -106,6 +107,7 @@ clean: ## Remove build and coverage output.
 .PHONY: test
 test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; about half an hour.
 	$(call in-all,$(filter-out packaging,$(MODULES)),go test -race -count=1 ./...)
+	@$(MAKE) --no-print-directory search simulate
 
 # What it builds is also what the conformance cases and the mutants run.
 .PHONY: test-typescript
@@ -175,6 +177,20 @@ names: ## Lock NAMES (200000) different names once each, and print what the node
 .PHONY: kills
 kills: ## Kill a server KILLS (100) times under running watches.
 	go test -race -count 1 -timeout 0 -v -run Killed ./integration/watch -watch.kills $(KILLS)
+
+.PHONY: search
+search: ## Search everything that can happen to a lock and to a shard, DEEPER (1) moves further than in each test run; ARGS="-within 10m".
+	go test -count 1 -timeout 0 -v -run '^TestSearch' ./actors/lease ./actors/ledger -deeper $(DEEPER) $(ARGS)
+
+.PHONY: simulate
+simulate: TRIALS := 200
+simulate: ## Try TRIALS (200) deployments in virtual time, from SEED (0) on, in two processes; ARGS="-simulation.for 1h".
+	go test -c -o bin/simulation.test ./integration/simulation
+	@cd integration/simulation && pids=(); for half in 0 1; do \
+		../../bin/simulation.test -test.v -test.timeout 0 -test.run '^TestTrials$$' -simulation.trials $$(($(TRIALS) / 2)) \
+			-simulation.seed $$(($(SEED) + half * 1000000)) $(ARGS) | grep -v '^=== \|^    --- PASS' & \
+		pids+=($$!); \
+	done; failed=0; for pid in "$${pids[@]}"; do wait "$$pid" || failed=1; done; exit $$failed
 
 .PHONY: storm
 storm: ## Run nodes that take the same shards from one another for STORM (10m); ARGS="-takeover.seed 7".

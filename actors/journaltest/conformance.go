@@ -24,6 +24,13 @@ type Journal interface {
 // Conformance runs the suite. Each call of open returns a new, empty journal.
 func Conformance(t *testing.T, open func(t *testing.T) Journal) {
 	t.Helper()
+	ConformanceIn(t, func(t *testing.T, check func(*testing.T, Journal)) { check(t, open(t)) })
+}
+
+// ConformanceIn is [Conformance] for journals that need something around each check: run calls check with a new, empty
+// journal.
+func ConformanceIn(t *testing.T, run func(t *testing.T, check func(t *testing.T, j Journal))) {
+	t.Helper()
 	for name, check := range map[string]func(*testing.T, Journal){
 		"an empty journal has nothing":          emptyHasNothing,
 		"records come back in order":            comeBackInOrder,
@@ -38,7 +45,7 @@ func Conformance(t *testing.T, open func(t *testing.T) Journal) {
 		"a large record fits":                   largeRecordFits,
 		"replay runs beside appends and purges": replayRunsBeside,
 	} {
-		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+		t.Run(name, func(t *testing.T) { run(t, check) })
 	}
 }
 

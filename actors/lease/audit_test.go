@@ -87,6 +87,17 @@ func newAudit(floor messages.Token) *audit {
 	}
 }
 
+// The lines of answers, changes and leases are made when they are printed: a search takes millions of steps.
+type (
+	answerLine struct{ *lease.Answer }
+	changeLine struct{ *journal.Change }
+	leaseLine  struct{ *journal.Grant }
+)
+
+func (l answerLine) String() string { return sayAnswer(*l.Answer) }
+func (l changeLine) String() string { return sayChange(l.Change) }
+func (l leaseLine) String() string  { return sayLease(l.Lease(0)) }
+
 func (a *audit) want(ok bool, format string, args ...any) {
 	if !ok {
 		a.faults = append(a.faults, fmt.Sprintf(format, args...))
@@ -102,7 +113,7 @@ func (a *audit) check(s step, o lease.Outcome, after *lease.State) {
 	for i, c := range o.Changes {
 		a.change(s, c, o.Changes[i+1:])
 		a.seen[s.verb+" makes "+c.GetKind().String()]++
-		a.want(caused(c, s, o), "nothing explains the change %s", sayChange(c))
+		a.want(caused(c, s, o), "nothing explains the change %s", changeLine{c})
 	}
 	for _, answer := range o.Answers {
 		a.granted(answer, o)
@@ -129,12 +140,12 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 	}
 	place := slices.IndexFunc(a.held, func(h holding) bool { return h.GetToken() == g.GetToken() })
 	if place < 0 {
-		a.want(false, "%s is of no lease that is held", sayChange(c))
+		a.want(false, "%s is of no lease that is held", changeLine{c})
 		return
 	}
 	h := a.held[place]
 	a.want((now >= h.deadline) == (c.GetKind() == messages.Event_EXPIRED),
-		"%s with %v to go", sayChange(c), h.deadline.Sub(now))
+		"%s with %v to go", changeLine{c}, h.deadline.Sub(now))
 	same := proto.CloneOf(g)
 	switch c.GetKind() {
 	case messages.Event_EXTENDED:
@@ -144,14 +155,14 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 		same.Metadata, same.SetOrder = h.GetMetadata(), h.GetSetOrder()
 		a.counts(s, c, g.GetSetOrder(), h.GetSetOrder())
 	}
-	a.want(proto.Equal(same, h.Grant), "%s changes more than the time of %v", sayChange(c), h.Grant)
+	a.want(proto.Equal(same, h.Grant), "%s changes more than the time of %v", changeLine{c}, h.Grant)
 	switch c.GetKind() {
 	case messages.Event_EXTENDED:
 		a.held[place] = holding{g, now.Add(duration(g.GetTtlMs()))}
 		return
 	case messages.Event_UPDATED:
 		isNews := h.GetMetadata()["meta"] != s.meta || g.GetSetOrder() > h.GetSetOrder()
-		a.want(g.GetMetadata()["meta"] == s.meta && isNews, "%s: set to %q", sayChange(c), s.meta)
+		a.want(g.GetMetadata()["meta"] == s.meta && isNews, "%s: set to %q", changeLine{c}, s.meta)
 		a.held[place] = holding{g, h.deadline}
 		return
 	}
@@ -168,8 +179,8 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 
 // counts checks that a change comes from a request that is not late, and records its number if it is the highest.
 func (a *audit) counts(s step, c *journal.Change, order, before uint64) {
-	a.want(s.order == 0 || s.order >= before, "%s: %d came after %d", sayChange(c), s.order, before)
-	a.want(order == max(before, s.order), "%s: of number %d after %d", sayChange(c), s.order, before)
+	a.want(s.order == 0 || s.order >= before, "%s: %d came after %d", changeLine{c}, s.order, before)
+	a.want(order == max(before, s.order), "%s: of number %d after %d", changeLine{c}, s.order, before)
 }
 
 // confirmed checks the end of what a lost lease held back: its delay is over, the step confirms it, or its owner takes
@@ -178,25 +189,25 @@ func (a *audit) confirmed(s step, c *journal.Change, next []*journal.Change) {
 	g := c.GetGrant()
 	place := slices.IndexFunc(a.lost, func(h holding) bool { return h.GetToken() == g.GetToken() })
 	if place < 0 {
-		a.want(false, "%s is of no lease that holds back", sayChange(c))
+		a.want(false, "%s is of no lease that holds back", changeLine{c})
 		return
 	}
 	h := a.lost[place]
 	a.lost = slices.Delete(a.lost, place, place+1)
-	a.want(proto.Equal(g, h.Grant), "%s changes %v", sayChange(c), h.Grant)
+	a.want(proto.Equal(g, h.Grant), "%s changes %v", changeLine{c}, h.Grant)
 	isOver := g.GetDelayMs() > 0 && s.at >= h.deadline
 	switch c.GetReason() {
 	case "the delay is over":
-		a.want(isOver, "%s with %v to go", sayChange(c), h.deadline.Sub(s.at))
+		a.want(isOver, "%s with %v to go", changeLine{c}, h.deadline.Sub(s.at))
 	case "taken back by its owner":
 		a.want(s.verb == "acquire" && s.who == g.GetOwner() && opensHash(s, g) && !g.GetConfirm() && !isOver,
-			"%s by %s", sayChange(c), s)
+			"%s by %s", changeLine{c}, s)
 		anew := slices.IndexFunc(next, func(c *journal.Change) bool { return c.GetKind() == messages.Event_ACQUIRED })
 		a.want(anew >= 0 && next[anew].GetGrant().GetOwner() == s.who,
-			"%s, and nothing is granted to %s", sayChange(c), s.who)
+			"%s, and nothing is granted to %s", changeLine{c}, s.who)
 		a.seen["taken back beside others"] += min(1, len(a.held))
 	default:
-		a.want(s.verb == "confirm" && s.token == g.GetToken() && !isOver, "%s by %s", sayChange(c), s)
+		a.want(s.verb == "confirm" && s.token == g.GetToken() && !isOver, "%s by %s", changeLine{c}, s)
 	}
 }
 
@@ -213,7 +224,7 @@ func requestOf(g *journal.Grant) request {
 // acquired checks a grant: it fits, and its token, its fence and its slots are right.
 func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 	h := holding{g, now.Add(duration(g.GetTtlMs()))}
-	line := sayLease(g.Lease(0))
+	line := leaseLine{g}
 	_, over := a.over[requestOf(g)]
 	a.want(!over || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(),
 		g.GetOwner())
@@ -239,7 +250,7 @@ func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 	a.held = append(a.held, h)
 	for _, holder := range a.held {
 		a.want(int64(a.permits()) <= holder.tolerates(),
-			"%d permits are held beside %s", a.permits(), sayLease(holder.Lease(0)))
+			"%d permits are held beside %s", a.permits(), leaseLine{holder.Grant})
 	}
 	a.last, a.token, a.fence = g, g.GetToken(), max(a.fence, fence)
 	a.fences[g.GetToken()] = fence
@@ -267,9 +278,9 @@ func (a *audit) freeSlots(n int) (free []uint32) {
 
 // downgraded checks that at once another lease of the same owner is in the place of g, which was held alone.
 func (a *audit) downgraded(s step, g *journal.Grant, next []*journal.Change) {
-	a.want(len(a.held) == 0, "%s is downgraded beside others", sayLease(g.Lease(0)))
+	a.want(len(a.held) == 0, "%s is downgraded beside others", leaseLine{g})
 	if len(next) == 0 || next[0].GetKind() != messages.Event_ACQUIRED {
-		a.want(false, "nothing is in the place of %s, which was downgraded", sayLease(g.Lease(0)))
+		a.want(false, "nothing is in the place of %s, which was downgraded", leaseLine{g})
 		return
 	}
 	want := proto.CloneOf(g)
@@ -305,9 +316,9 @@ func (a *audit) granted(answer lease.Answer, o lease.Outcome) {
 		limit, permits = 0, 0
 	}
 	a.want(l.GetLimit() == limit && len(l.GetSlots()) == permits,
-		"%s: asked for %d of %d", sayAnswer(answer), permits, limit)
+		"%s: asked for %d of %d", answerLine{&answer}, permits, limit)
 	a.want(len(a.queue) == 0 || a.queue[0].from == answer.To.Subject || takesBack(o),
-		"%s: before %v", sayAnswer(answer), a.queue)
+		"%s: before %v", answerLine{&answer}, a.queue)
 	a.seen["granted beside others"] += min(1, len(a.held)-1)
 }
 
@@ -391,7 +402,7 @@ func caused(c *journal.Change, s step, o lease.Outcome) bool {
 func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	op, asked := a.open[answer.To.Subject]
 	delete(a.open, answer.To.Subject)
-	r, line := answer.Reply, sayAnswer(answer)
+	r, line := answer.Reply, answerLine{&answer}
 	status, shown := r.GetStatus(), r.GetLease()
 	a.seen[op.verb+" "+status.String()]++
 	if op.isLate(r.GetOrder()) {
@@ -496,15 +507,15 @@ func (a *audit) heldBack(now lease.Instant, r *messages.Reply) {
 func (a *audit) dequeue(answer lease.Answer, status messages.Status) {
 	i := slices.IndexFunc(a.queue, func(w step) bool { return w.from == answer.To.Subject })
 	if status == messages.Status_GRANTED {
-		a.want(i < 0 || answer.InDoubt, "%s: it waited", sayAnswer(answer))
-		a.want(i >= 0 || answer.To.Batched || !answer.InDoubt, "%s: it did not wait", sayAnswer(answer))
+		a.want(i < 0 || answer.InDoubt, "%s: it waited", answerLine{&answer})
+		a.want(i >= 0 || answer.To.Batched || !answer.InDoubt, "%s: it did not wait", answerLine{&answer})
 	}
-	a.want(answer.Waited == (i >= 0), "%s: it says that it waited: %v", sayAnswer(answer), answer.Waited)
+	a.want(answer.Waited == (i >= 0), "%s: it says that it waited: %v", answerLine{&answer}, answer.Waited)
 	if i < 0 {
 		return
 	}
 	if status != messages.Status_TIMEOUT && status != messages.Status_CANCELLED {
-		a.want(i == 0, "%s: before %s", sayAnswer(answer), a.queue[0].from)
+		a.want(i == 0, "%s: before %s", answerLine{&answer}, a.queue[0].from)
 	}
 	a.queue = slices.Delete(a.queue, i, i+1)
 }

@@ -51,6 +51,8 @@ type step struct {
 	meta string
 	// order is the number of an extend or a set.
 	order uint64
+	// aim is which token a move of a search names: see [aims].
+	aim string
 	// nogrant and nowait are the limits of the node that stand in the way.
 	nogrant, nowait string
 
@@ -109,6 +111,8 @@ func mustParseStep(words []string) step {
 			s.order = must(strconv.ParseUint(value, 0, 64))
 		case "from":
 			s.from = value
+		case "aim":
+			s.aim = value
 		case "why":
 			s.why = value
 		case "nogrant":

@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"maps"
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -178,8 +179,23 @@ func (m *clubModel) acquire(now lease.Instant, r string, q *clubRequest, wait bo
 // answered checks to whom a lease is granted that another event has left.
 func (m *clubModel) answered(c *club, a lease.Answer) {
 	if l := m.leases[a.Reply.GetLease().GetResource()]; a.Reply.GetStatus() == messages.Status_GRANTED && l.owner != a.To.Subject {
-		c.Fatalf("%s is granted, want %s", a.To.Subject, l.owner)
+		c.wrong("%s is granted, want %s", a.To.Subject, l.owner)
 	}
+}
+
+// fork returns a copy that changes by itself.
+func (m *clubModel) fork() clubModel {
+	fork := clubModel{leases: maps.Clone(m.leases), queues: maps.Clone(m.queues), sessions: maps.Clone(m.sessions),
+		opened: m.opened}
+	for r, l := range m.leases {
+		copied := *l
+		fork.leases[r] = &copied
+	}
+	for id, s := range m.sessions {
+		copied := *s
+		fork.sessions[id] = &copied
+	}
+	return fork
 }
 
 // takeOver keeps what is recorded: the persistent leases, and their sessions as far as they have any.

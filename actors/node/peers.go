@@ -74,12 +74,15 @@ func (p *peers) close(ctx context.Context) error {
 // connection is not allowed to.
 func (p *peers) listen(ctx context.Context, receive func(*peer.Announcement), request, inquiry nats.MsgHandler) error {
 	return p.permitted(ctx, func() error {
-		for subject, handle := range map[string]nats.MsgHandler{
-			p.prefix.Announcement(">"):           func(m *nats.Msg) { p.received(m, receive) },
-			p.prefix.NodeSubject(p.self, "*.>"):  request,
-			p.prefix.NodeSubject(p.self, listOp): inquiry,
+		for _, s := range []struct {
+			subject string
+			handle  nats.MsgHandler
+		}{
+			{p.prefix.Announcement(">"), func(m *nats.Msg) { p.received(m, receive) }},
+			{p.prefix.NodeSubject(p.self, "*.>"), request},
+			{p.prefix.NodeSubject(p.self, listOp), inquiry},
 		} {
-			sub, err := p.nc.Subscribe(subject, handle)
+			sub, err := p.nc.Subscribe(s.subject, s.handle)
 			if err == nil {
 				err = setPendingLimits(sub, 8)
 			}

@@ -120,6 +120,54 @@ func LoadJournal(r io.Reader) (*Journal, error) {
 	}
 }
 
+// Retime puts true times in the place of those of the writers' wall clocks, which were wrong. truth returns when that of
+// a node showed a time, no earlier than before, the time of the commit before in the shard; 0: it is the first.
+func (j *Journal) Retime(truth func(node string, shown, before int64) int64) {
+	for _, log := range j.shards {
+		before := int64(0)
+		acquired := make(map[leaseName]int64)
+		for _, r := range log {
+			node := r.GetCommit().GetWriter().GetNode()
+			if c := r.GetCommit(); c != nil {
+				c.AtMs = truth(node, c.GetAtMs(), before)
+				before = c.GetAtMs()
+			}
+			for _, change := range r.GetCommit().GetChanges() {
+				g := change.GetGrant()
+				name := leaseName{g.GetResource(), g.GetToken()}
+				if change.GetKind() == messages.Event_ACQUIRED {
+					acquired[name] = truth(node, g.GetAcquiredAtMs(), 0)
+				}
+				if g != nil {
+					g.AcquiredAtMs = acquired[name]
+				}
+			}
+			for _, e := range r.GetPage().GetEntries() {
+				retimeEntry(e, acquired)
+			}
+		}
+	}
+}
+
+// leaseName names a lease.
+type leaseName struct {
+	resource string
+	token    uint64
+}
+
+func retimeEntry(e *journal.Entry, acquired map[leaseName]int64) {
+	grants := e.GetOthers()
+	for _, l := range e.GetLost() {
+		grants = append(grants, l.GetGrant())
+	}
+	if e.GetGrant() != nil {
+		grants = append(grants, e.GetGrant())
+	}
+	for _, g := range grants {
+		g.AcquiredAtMs = acquired[leaseName{e.Name(), g.GetToken()}]
+	}
+}
+
 // Audit checks each shard's records by [audit.Shard]. It returns what is wrong, who holds what at the end, and which
 // lost leases hold their resources back.
 func (j *Journal) Audit() (wrong []string, held, lost map[string][]*journal.Grant) {

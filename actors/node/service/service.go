@@ -64,21 +64,24 @@ func (e *Endpoint) Counted(handle nats.MsgHandler) nats.MsgHandler {
 // Open subscribes to the questions of NATS's tools. data returns what stats adds to the numbers of requests;
 // mayAnswer reports whether a message may be answered.
 func (s *Service) Open(nc *nats.Conn, data func() any, mayAnswer func(*nats.Msg) bool) error {
-	for verb, answer := range map[micro.Verb]func() any{
-		micro.PingVerb: func() any {
+	for _, question := range []struct {
+		verb   micro.Verb
+		answer func() any
+	}{
+		{micro.PingVerb, func() any {
 			return micro.Ping{ServiceIdentity: s.info.ServiceIdentity, Type: micro.PingResponseType}
-		},
-		micro.InfoVerb:  func() any { return s.info },
-		micro.StatsVerb: func() any { return s.stats(data()) },
+		}},
+		{micro.InfoVerb, func() any { return s.info }},
+		{micro.StatsVerb, func() any { return s.stats(data()) }},
 	} {
 		for _, of := range [][2]string{{"", ""}, {s.info.Name, ""}, {s.info.Name, s.info.ID}} {
-			subject, err := micro.ControlSubject(verb, of[0], of[1])
+			subject, err := micro.ControlSubject(question.verb, of[0], of[1])
 			if err != nil {
 				return err
 			}
 			sub, err := nc.Subscribe(subject, func(m *nats.Msg) {
 				if mayAnswer(m) {
-					respond(m, answer())
+					respond(m, question.answer())
 				}
 			})
 			if err != nil {

@@ -1,0 +1,86 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+)
+
+// clock is that of one machine. Its wall clock is wrong and jumps; its monotonic clock runs faster or slower than those
+// of others.
+type clock struct {
+	origin time.Time
+	// rate is how fast it runs, in millionths of the true rate.
+	rate int64
+
+	mu sync.Mutex
+	// wall is since when the wall clock was how much ahead, the latest last.
+	wall []setting
+}
+
+// setting is how much a wall clock is ahead from a true time on.
+type setting struct {
+	since time.Time
+	ahead time.Duration
+}
+
+// maxDrift is how much a monotonic clock drifts, in millionths: twice as much as NTP corrects at most.
+const maxDrift = 1000
+
+func newClock(dice *rand.Rand) *clock {
+	c := &clock{origin: time.Now(), rate: 1_000_000 + dice.Int64N(2*maxDrift+1) - maxDrift}
+	c.jump(time.Duration(dice.Int64N(int64(time.Hour))) - time.Hour/2)
+	return c
+}
+
+// scaled returns how long a time lasts for the machine, and true how long the machine's time lasts.
+func (c *clock) scaled(d time.Duration) time.Duration { return d / 1_000_000 * time.Duration(c.rate) }
+
+func (c *clock) trueTime(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / float64(c.rate) * 1_000_000)
+}
+
+// Now implements actors.Clock.
+func (c *clock) Now() lease.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	passed := c.scaled(time.Since(c.origin))
+	ahead := c.wall[len(c.wall)-1].ahead
+	return lease.Time{Instant: lease.Instant(passed), UnixMillis: c.origin.Add(passed + ahead).UnixMilli()}
+}
+
+// AfterFunc implements actors.Clock.
+func (c *clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	return time.AfterFunc(c.trueTime(d), f).Stop
+}
+
+// jump sets the wall clock.
+func (c *clock) jump(ahead time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wall = append(c.wall, setting{time.Now(), ahead})
+}
+
+// truth returns the true time at which the wall clock showed a time, in Unix milliseconds: the first such time that is
+// not before another one.
+func (c *clock) truth(shown, before int64) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, s := range c.wall {
+		passed := time.UnixMilli(shown).Sub(c.origin.Add(s.ahead))
+		at := c.origin.Add(c.trueTime(passed))
+		next := at.Add(time.Second)
+		if i+1 < len(c.wall) {
+			next = c.wall[i+1].since
+		}
+		if !at.Before(s.since.Add(-time.Second)) && at.Before(next.Add(time.Second)) && at.UnixMilli() >= before-1000 {
+			return max(at.UnixMilli(), before)
+		}
+	}
+	return before
+}
+
+var _ actors.Clock = (*clock)(nil)

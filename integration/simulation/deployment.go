@@ -1,0 +1,121 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
+	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Deployment is nodes on a network. A node runs until it is stopped or killed.
+type Deployment struct {
+	Network *simnats.Network
+	// Servers are the names of the NATS servers.
+	Servers []string
+	// Shards is how many buckets there are, Replicas how many servers have each of them.
+	Shards   uint32
+	Replicas int
+	Log      *slog.Logger
+	// Clock returns the clock of a node's machine; nil: all have the true time.
+	Clock func(node int) actors.Clock
+	nodes map[string]*process
+}
+
+// process is a node with its connections.
+type process struct {
+	node  *node.Node
+	conns []*nats.Conn
+}
+
+// connect returns a connection of a process, which begins with a server of its own and never gives up.
+func (d *Deployment) connect(process string, first int, opts ...nats.Option) (*nats.Conn, error) {
+	var servers []string
+	for i := range d.Servers {
+		servers = append(servers, d.Servers[(first+i)%len(d.Servers)])
+	}
+	return nats.Connect("", append([]nats.Option{
+		nats.InProcessServer(d.Network.Dialer(process, servers...)), nats.MaxReconnects(-1),
+		nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0), nats.ReconnectBufSize(-1),
+		nats.RetryOnFailedConnect(true), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+	}, opts...)...)
+}
+
+// StartNode starts a node beside the NATS server of the same number.
+func (d *Deployment) StartNode(ctx context.Context, i int) error {
+	name := fmt.Sprint("n", i)
+	p := &process{}
+	var failed error
+	connect := func(opts ...nats.Option) *nats.Conn {
+		nc, err := d.connect(name, i, opts...)
+		if err != nil {
+			failed = err
+			return nil
+		}
+		p.conns = append(p.conns, nc)
+		return nc
+	}
+	storage := connect()
+	if failed != nil {
+		return failed
+	}
+	b, err := jetstream.OpenDeployment(ctx, storage, jetstream.DeploymentConfig{
+		Prefix: messages.DefaultPrefix, Shards: d.Shards, Replicas: d.Replicas, Log: d.Log.With("at", name),
+	})
+	if err != nil {
+		p.cut()
+		return err
+	}
+	clock := actors.SystemClock()
+	if d.Clock != nil {
+		clock = d.Clock(i)
+	}
+	cfg := node.Config{
+		Name: name, Version: "1.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards, Limits: messages.DefaultLimits(),
+		Journal: func(shard uint32) actors.Journal { return b.Bucket(shard) }, Clock: clock,
+		Intake: connect(), Outbox: connect(), Events: connect(nats.NoEcho()), Peers: connect(), Log: d.Log.With("at", name),
+	}
+	if p.node, err = node.Start(ctx, cfg); err != nil {
+		p.cut()
+		return err
+	}
+	if d.nodes == nil {
+		d.nodes = make(map[string]*process)
+	}
+	d.nodes[name] = p
+	return nil
+}
+
+// StopNode stops a node as SIGTERM does.
+func (d *Deployment) StopNode(ctx context.Context, i int) error {
+	name := fmt.Sprint("n", i)
+	p := d.nodes[name]
+	delete(d.nodes, name)
+	err := p.node.Close(ctx)
+	p.cut()
+	return err
+}
+
+// KillNode ends a node as SIGKILL does, as far as NATS can see: its connections are gone at once.
+func (d *Deployment) KillNode(i int) {
+	name := fmt.Sprint("n", i)
+	p := d.nodes[name]
+	delete(d.nodes, name)
+	p.cut()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = p.node.Close(ctx) // nothing of it reaches anybody
+}
+
+func (p *process) cut() {
+	for _, nc := range p.conns {
+		nc.Close()
+	}
+}

@@ -1,0 +1,85 @@
+package simnats_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors/journaltest"
+	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
+	"github.com/holdfast-io/holdfast/jetstream"
+)
+
+// inBubble runs a test in a bubble of its own. nats.go pools timers, and a timer belongs to its bubble.
+func inBubble(t *testing.T, f func(t *testing.T, n *simnats.Network)) {
+	t.Helper()
+	runtime.GC()
+	runtime.GC()
+	synctest.Test(t, func(t *testing.T) {
+		n := simnats.NewNetwork(simnats.NewBus(1), "a", "b", "c")
+		defer n.Close()
+		f(t, n)
+	})
+}
+
+func connect(t *testing.T, n *simnats.Network, process string, servers ...string) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect("", nats.InProcessServer(n.Dialer(process, servers...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// A request is answered, also between servers, and one that nobody serves is refused at once.
+func TestRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *simnats.Network) {
+		t.Helper()
+		service, client := connect(t, n, "service", "a"), connect(t, n, "client", "b")
+		defer service.Close()
+		defer client.Close()
+		if _, err := service.Subscribe("echo.*", func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := service.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			m, err := client.Request("echo.x", []byte(fmt.Sprint(i)), time.Second)
+			if err != nil || string(m.Data) != fmt.Sprint(i) {
+				t.Fatalf("%v, %v", m, err)
+			}
+		}
+		if _, err := client.Request("nobody", nil, time.Second); !errors.Is(err, nats.ErrNoResponders) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// What a bucket has to do it does on the simulated JetStream as on the real one: see integration/journal.
+func TestBucketConforms(t *testing.T) {
+	for _, replicas := range []int{1, 3} {
+		t.Run(fmt.Sprint(replicas, " replicas"), func(t *testing.T) {
+			journaltest.ConformanceIn(t, func(t *testing.T, check func(*testing.T, journaltest.Journal)) {
+				t.Helper()
+				inBubble(t, func(t *testing.T, n *simnats.Network) {
+					t.Helper()
+					nc := connect(t, n, "node", "a")
+					defer nc.Close()
+					d, err := jetstream.OpenDeployment(t.Context(), nc,
+						jetstream.DeploymentConfig{Prefix: "holdfast", Shards: 1, Replicas: replicas})
+					if err != nil {
+						t.Fatal(err)
+					}
+					check(t, d.Bucket(0))
+				})
+			})
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package simulation
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/integration/linear"
+)
+
+var (
+	seed   = flag.Uint64("simulation.seed", 1, "the seed of the first trial")
+	trials = flag.Int("simulation.trials", 8, "how many trials there are, each of the next seed")
+	within = flag.Duration("simulation.for", 0, "how long trials are begun, in the place of a number; 0: there is one")
+	trace  = flag.String("simulation.trace", "", "the file for the deliveries of the last trial; empty: none")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	runtime.GOMAXPROCS(1) // with two threads, which of two goroutines comes first is not the seed's choice
+	os.Exit(m.Run())
+}
+
+// enough is how many trials come across everything.
+const enough = 50
+
+// usual is what some trials together must have come across, or they have shown little.
+var usual = []string{
+	"acquire GRANTED", "acquire HELD", "acquire HELD_BACK", "acquire TIMEOUT", "acquire CANCELLED", "acquire EXPIRED",
+	"acquire RELEASED", "release RELEASED", "release EXPIRED", "extend EXTENDED", "extend EXPIRED", "set UPDATED",
+	"break RELEASED", "confirm RELEASED", "get HELD", "get FREE", "keep EXTENDED", "end RELEASED",
+}
+
+// Whatever goes wrong, each answer of the service is one that a correct lock gives, and agrees with the journal.
+func TestTrials(t *testing.T) {
+	began := time.Now()
+	var virtual time.Duration
+	var operations, n int
+	seen := make(map[string]bool)
+	for ; n < *trials && *within == 0 || time.Since(began) < *within; n++ {
+		x := NewTrial(*seed + uint64(n))
+		t.Run(fmt.Sprint("seed ", x.Seed), func(t *testing.T) {
+			o := judge(t, x)
+			virtual += o.Virtual
+			for what, times := range o.Tally {
+				seen[what] = true
+				operations += times
+			}
+			for _, f := range o.Faults {
+				seen[f.Name] = true
+			}
+		})
+	}
+	t.Logf("%d trials of %v in %v, with %d operations", n, virtual.Truncate(time.Second),
+		time.Since(began).Truncate(time.Millisecond), operations)
+	if n < enough || t.Failed() {
+		return
+	}
+	for _, f := range faults {
+		if !seen[f.name] {
+			t.Errorf("no trial had the fault: %s", f.name)
+		}
+	}
+	for _, what := range usual {
+		if !seen[what] {
+			t.Errorf("no trial had the outcome: %s", what)
+		}
+	}
+}
+
+// judge runs a trial and checks what it has shown.
+func judge(t *testing.T, x Trial) Outcome {
+	t.Helper()
+	var log strings.Builder
+	x.Log = &log
+	if *trace != "" {
+		f, err := os.Create(*trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		x.Trace = f
+	}
+	o, err := x.Run(t)
+	if err == nil {
+		_, err = linear.Check(t.Context(), o.History, o.Journal, nil, linear.Terms{})
+	}
+	if err != nil {
+		t.Errorf("%v\n%s\nagain: go test ./integration/simulation -run TestTrials -simulation.trials 1 -simulation.seed %d"+
+			"\nthe log of the nodes:\n%s", err, x.describe(o), x.Seed, &log)
+	}
+	return o
+}
+
+// describe says what a trial consisted of.
+func (x Trial) describe(o Outcome) string {
+	lines := []string{fmt.Sprintf("%d nodes, %d servers, %d clients, %d shards of %d replicas, for %v",
+		x.Nodes, x.Servers, x.Clients, x.Shards, x.Replicas, x.Length)}
+	for _, f := range o.Faults {
+		lines = append(lines, fmt.Sprintf("%v: %s", f.At, f.Name))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// A seed has the same deliveries at the same times, whenever it is tried.
+func TestSeedRepeats(t *testing.T) {
+	if race {
+		t.Skip("the race detector lets goroutines come in a random order")
+	}
+	for n := range uint64(3) {
+		x := NewTrial(*seed + n)
+		first, err := x.Run(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := x.Run(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Trace != first.Trace || again.Virtual != first.Virtual || again.Deliveries != first.Deliveries {
+			t.Errorf("seed %d: trace %s of %d deliveries in %v, then %s of %d in %v", x.Seed, first.Trace,
+				first.Deliveries, first.Virtual, again.Trace, again.Deliveries, again.Virtual)
+		}
+	}
+}

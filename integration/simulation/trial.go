@@ -1,0 +1,214 @@
+package simulation
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Trial is one deployment under load and faults, all of it from a seed.
+type Trial struct {
+	Seed uint64
+	// Nodes, Servers and Clients are how many there are; Replicas those of each bucket.
+	Nodes, Servers, Clients, Replicas int
+	Shards                            uint32
+	// Length is how long the load lasts, before everything heals.
+	Length time.Duration
+	// Faults is how many there are.
+	Faults int
+	// Log receives what the nodes log, and Trace every delivery to a server; nil: nobody does.
+	Log, Trace io.Writer
+}
+
+// NewTrial returns a trial whose size is drawn from its seed.
+func NewTrial(seed uint64) Trial {
+	dice := rand.New(rand.NewPCG(seed, 1))
+	t := Trial{
+		Seed: seed, Nodes: 2 + dice.IntN(3), Servers: []int{1, 3, 3, 3, 5}[dice.IntN(5)], Clients: 4 + dice.IntN(12),
+		Shards: uint32(1 + dice.IntN(4)), Length: time.Duration(20+dice.IntN(60)) * time.Second,
+		Faults: dice.IntN(12),
+	}
+	t.Replicas = min(t.Servers, []int{1, 3, 3, 5}[dice.IntN(4)])
+	return t
+}
+
+// Outcome is what a trial has shown.
+type Outcome struct {
+	History *linear.History
+	Journal *linear.Journal
+	// Trace distinguishes runs: two of the same seed have the same, as far as the scheduler lets them.
+	Trace string
+	// Faults are those that there were, in their order.
+	Faults []Happened
+	// Virtual is how long the trial took for those in it.
+	Virtual time.Duration
+	// Deliveries is how many there were.
+	Deliveries int
+	// Tally counts the operations of each kind by their outcomes.
+	Tally map[string]int
+}
+
+// Run runs a trial in a bubble of its own, and returns what it has shown. The error is what kept it from its end. No
+// other goroutine may draw random numbers meanwhile.
+func (x Trial) Run(t *testing.T) (o Outcome, err error) {
+	t.Helper()
+	cryptotest.SetGlobalRandom(t, x.Seed)
+	runtime.GC() // nats.go pools timers, and a timer belongs to its bubble
+	runtime.GC()
+	synctest.Test(t, func(*testing.T) {
+		w := x.world(&o)
+		defer w.Network.Close()
+		err = w.run()
+	})
+	return o, err
+}
+
+// Happened is a fault, and when it began, since the begin of the trial.
+type Happened struct {
+	Name string
+	At   time.Duration
+}
+
+// world is a trial under way.
+type world struct {
+	*Deployment
+	trial   Trial
+	outcome *Outcome
+	began   time.Time
+	trace   hash.Hash
+	dice    *rand.Rand
+	clocks  []*clock
+	// err is what nodes could not do.
+	err error
+	// lines are the deliveries of the last instant.
+	instant time.Time
+	lines   []string
+}
+
+func (x Trial) world(o *Outcome) *world {
+	w := &world{
+		trial: x, outcome: o, began: time.Now(), trace: sha256.New(), dice: rand.New(rand.NewPCG(x.Seed, 2)),
+		Deployment: &Deployment{Shards: x.Shards, Replicas: x.Replicas, Log: slog.New(slog.DiscardHandler)},
+	}
+	if x.Log != nil {
+		w.Log = slog.New(slog.NewTextHandler(x.Log, nil))
+	}
+	for i := range x.Servers {
+		w.Servers = append(w.Servers, fmt.Sprint("s", i))
+	}
+	for range x.Nodes {
+		w.clocks = append(w.clocks, newClock(w.dice))
+	}
+	w.Clock = func(i int) actors.Clock { return w.clocks[i] }
+	w.Network = simnats.NewNetwork(simnats.NewBus(x.Seed), w.Servers...)
+	w.Network.Bus.Trace = w.traced
+	return w
+}
+
+// traced notes a delivery. What comes at the same instant is sorted: within a process Go's scheduler decides who writes
+// first.
+func (w *world) traced(at time.Time, what string) {
+	w.outcome.Deliveries++
+	if !at.Equal(w.instant) {
+		w.writeTrace()
+		w.instant = at
+	}
+	w.lines = append(w.lines, what)
+}
+
+func (w *world) writeTrace() {
+	slices.Sort(w.lines)
+	for _, what := range w.lines {
+		line := w.instant.Sub(w.began).String() + " " + what + "\n"
+		_, _ = io.WriteString(w.trace, line)
+		if w.trial.Trace != nil {
+			_, _ = io.WriteString(w.trial.Trace, line)
+		}
+	}
+	w.lines = w.lines[:0]
+}
+
+// forever is longer than a trial may take.
+const forever = 24 * time.Hour
+
+func (w *world) run() error {
+	ctx, cancel := context.WithTimeout(context.Background(), forever)
+	defer cancel()
+	for i := range w.trial.Nodes {
+		if err := w.StartNode(ctx, i); err != nil {
+			return fmt.Errorf("node %d: %w", i, err)
+		}
+	}
+	var conns []*nats.Conn
+	defer func() {
+		for _, nc := range conns {
+			nc.Close()
+		}
+	}()
+	var resources []string
+	for i := range 6 {
+		resources = append(resources, fmt.Sprint("r", i))
+	}
+	load, err := linear.StartLoad(ctx, linear.LoadConfig{
+		Connect: func(i int) (*nats.Conn, error) {
+			nc, err := w.connect(fmt.Sprint("c", i), w.dice.IntN(len(w.Servers)))
+			if err == nil {
+				conns = append(conns, nc)
+			}
+			return nc, err
+		},
+		Shards: w.Shards, Resources: resources, Ephemeral: 1, Shared: true, Clients: w.trial.Clients, Seed: w.trial.Seed,
+		Pause: 2 * time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	w.trouble(ctx)
+	if w.err != nil {
+		return w.err
+	}
+	w.outcome.History = load.Stop()
+	w.outcome.Tally = load.Tally()
+	nc, err := w.connect("reader", 0)
+	if err != nil {
+		return err
+	}
+	conns = append(conns, nc)
+	if w.outcome.Journal, err = linear.ReadJournal(ctx, nc, messages.DefaultPrefix); err != nil {
+		return err
+	}
+	w.outcome.Journal.Retime(func(name string, shown, before int64) int64 {
+		var node int
+		if _, err := fmt.Sscanf(name, "n%d", &node); err != nil {
+			panic(err)
+		}
+		return w.clocks[node].truth(shown, before)
+	})
+	for i := range w.trial.Nodes {
+		if err := w.StopNode(ctx, i); err != nil {
+			return fmt.Errorf("stop node %d: %w", i, err)
+		}
+	}
+	w.outcome.Virtual = time.Since(w.began)
+	w.do(w.writeTrace)
+	w.outcome.Trace = hex.EncodeToString(w.trace.Sum(nil)[:8])
+	return nil
+}
