@@ -49,9 +49,9 @@ type workers struct {
 
 // startWorkers starts those of the trial.
 func (w *world) startWorkers() *workers {
-	ws := &workers{world: w, tally: make(map[string]int), stopping: make(chan struct{})}
+	g := &workers{world: w, tally: make(map[string]int), stopping: make(chan struct{})}
 	for i := range 3 {
-		ws.counters = append(ws.counters, &counter{name: fmt.Sprint("counter.", i)})
+		g.counters = append(g.counters, &counter{name: fmt.Sprint("counter.", i)})
 	}
 	for i := range w.trial.Workers {
 		nc, err := w.connect(fmt.Sprint("w", i), i%len(w.Servers))
@@ -65,62 +65,62 @@ func (w *world) startWorkers() *workers {
 			continue
 		}
 		dice := rand.New(rand.NewPCG(w.trial.Seed, 1000+uint64(i)))
-		ws.work.Go(func() { ws.run(client, nc, dice) })
+		g.work.Go(func() { g.run(client, nc, dice) })
 	}
-	return ws
+	return g
 }
 
 // stop lets the workers finish, and compares what they were promised with what there is.
-func (ws *workers) stop() {
-	close(ws.stopping)
-	ws.work.Wait()
-	for _, c := range ws.counters {
+func (g *workers) stop() {
+	close(g.stopping)
+	g.work.Wait()
+	for _, c := range g.counters {
 		if c.value != c.acknowledged {
-			ws.note(fmt.Errorf("%s: %d increments are acknowledged, and it says %d", c.name, c.acknowledged, c.value))
+			g.note(fmt.Errorf("%s: %d increments are acknowledged, and it says %d", c.name, c.acknowledged, c.value))
 		}
 	}
 }
 
 // add adds what workers did to a tally.
-func (ws *workers) add(tally map[string]int) {
-	for what, n := range ws.tally {
+func (g *workers) add(tally map[string]int) {
+	for what, n := range g.tally {
 		tally["worker "+what] += n
 	}
-	for _, c := range ws.counters {
+	for _, c := range g.counters {
 		tally["worker refused by the guard"] += c.refused
 	}
 }
 
-func (ws *workers) count(what string) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	ws.tally[what]++
+func (g *workers) count(what string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tally[what]++
 }
 
-func (ws *workers) run(client *holdfast.Client, nc *nats.Conn, dice *rand.Rand) {
+func (g *workers) run(client *holdfast.Client, nc *nats.Conn, dice *rand.Rand) {
 	defer nc.Close()
-	for ws.rests(time.Duration(dice.Int64N(int64(2 * time.Second)))) {
-		ws.increment(client, ws.counters[dice.IntN(len(ws.counters))], dice)
+	for g.rests(time.Duration(dice.Int64N(int64(2 * time.Second)))) {
+		g.increment(client, g.counters[dice.IntN(len(g.counters))], dice)
 	}
-	ctx, cancel := context.WithTimeout(ws.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(g.ctx, time.Minute)
 	defer cancel()
 	_ = client.Close(ctx) // what it could not release runs out
 }
 
 // rests waits for a while, and reports whether the trial goes on.
-func (ws *workers) rests(d time.Duration) bool {
+func (g *workers) rests(d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
-	case <-ws.stopping:
+	case <-g.stopping:
 		return false
 	}
 }
 
 // increment increments a counter under its lock.
-func (ws *workers) increment(client *holdfast.Client, c *counter, dice *rand.Rand) {
+func (g *workers) increment(client *holdfast.Client, c *counter, dice *rand.Rand) {
 	ttl := []time.Duration{time.Second, 3 * time.Second, 10 * time.Second}[dice.IntN(3)]
-	ctx, cancel := context.WithTimeout(ws.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(g.ctx, 20*time.Second)
 	defer cancel()
 	options := []holdfast.AcquireOption{holdfast.TTL(ttl), holdfast.MaxWait(5 * time.Second)}
 	if dice.IntN(3) == 0 {
@@ -128,24 +128,24 @@ func (ws *workers) increment(client *holdfast.Client, c *counter, dice *rand.Ran
 	}
 	l, err := client.Acquire(ctx, c.name, options...)
 	if err != nil {
-		ws.count(outcomeOf(err))
+		g.count(outcomeOf(err))
 		return
 	}
-	ws.count("acquired")
-	ws.acquired(c, l)
-	defer ws.release(c, l)
-	ws.mu.Lock()
+	g.count("acquired")
+	g.acquired(c, l)
+	defer g.release(c, l)
+	g.mu.Lock()
 	admitted, before := c.admit(l.Token()), c.value
-	ws.mu.Unlock()
+	g.mu.Unlock()
 	if !admitted {
 		return
 	}
 	pass(time.Duration(dice.Int64N(int64(2 * ttl)))) // it does not look whether it has lost the lock
 	if !l.Valid() {
-		ws.count("lost")
+		g.count("lost")
 	}
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if c.admit(l.Token()) {
 		c.value = before + 1
 		c.acknowledged++
@@ -154,11 +154,11 @@ func (ws *workers) increment(client *holdfast.Client, c *counter, dice *rand.Ran
 
 // acquired checks that the last holder does not believe any more that it holds the lock: its client has said so before
 // the service has granted the lock to another one.
-func (ws *workers) acquired(c *counter, l *holdfast.Lock) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
+func (g *workers) acquired(c *counter, l *holdfast.Lock) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if h := c.holder; h != nil && h.Valid() {
-		ws.note(fmt.Errorf("%s: token %d is held, and the holder of token %d believes that it holds the lock", c.name,
+		g.note(fmt.Errorf("%s: token %d is held, and the holder of token %d believes that it holds the lock", c.name,
 			l.Token(), h.Token()))
 	}
 	if l.Valid() {
@@ -166,16 +166,16 @@ func (ws *workers) acquired(c *counter, l *holdfast.Lock) {
 	}
 }
 
-func (ws *workers) release(c *counter, l *holdfast.Lock) {
-	ws.mu.Lock()
+func (g *workers) release(c *counter, l *holdfast.Lock) {
+	g.mu.Lock()
 	if c.holder == l {
 		c.holder = nil
 	}
-	ws.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ws.ctx, 10*time.Second)
+	g.mu.Unlock()
+	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
 	defer cancel()
 	if err := l.Release(ctx); err != nil {
-		ws.count("release: " + outcomeOf(err))
+		g.count("release: " + outcomeOf(err))
 	}
 }
 
