@@ -3,13 +3,13 @@ package holdfast
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast/internal/lease"
 	"github.com/holdfast-io/holdfast/clients/internal/alarm"
+	"github.com/holdfast-io/holdfast/clients/internal/chance"
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
@@ -181,7 +181,7 @@ func (h *handle) keeperLost(k keeper) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.keeper == k && h.phase == holding {
-		h.moveTo(&h.extensions, clock.Now().Add(rand.N(lease.Spread(h.extensions.Agreed()))))
+		h.moveTo(&h.extensions, clock.Now().Add(chance.Below(lease.Spread(h.extensions.Agreed()))))
 		h.schedule()
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/clients/internal/alarm"
+	"github.com/holdfast-io/holdfast/clients/internal/chance"
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -248,7 +248,7 @@ func (x *Exchange) route() Route {
 // It is random, so that not all clients return at once.
 func RetryAfter(n int) time.Duration {
 	pause := min(firstRetry<<min(n, 10), maxRetry)
-	return pause/2 + rand.N(pause)
+	return pause/2 + chance.Below(pause)
 }
 
 func (x *Exchange) receive(a *Answer) {

@@ -10,7 +10,7 @@ import (
 )
 
 // clock is that of one machine. Its wall clock is wrong and jumps; its monotonic clock runs faster or slower than those
-// of others.
+// of others. While its process is paused no timer fires.
 type clock struct {
 	origin time.Time
 	// rate is how fast it runs, in millionths of the true rate.
@@ -19,6 +19,9 @@ type clock struct {
 	mu sync.Mutex
 	// wall is since when the wall clock was how much ahead, the latest last.
 	wall []setting
+	// paused counts the pauses under way; late are the timers that would have fired meanwhile.
+	paused int
+	late   []*lateTimer
 }
 
 // setting is how much a wall clock is ahead from a true time on.
@@ -27,8 +30,15 @@ type setting struct {
 	ahead time.Duration
 }
 
-// maxDrift is how much a monotonic clock drifts, in millionths: twice as much as NTP corrects at most.
-const maxDrift = 1000
+// lateTimer is a timer that fires when its process goes on, unless it is stopped before.
+type lateTimer struct {
+	f       func()
+	stopped bool
+}
+
+// maxDrift is how much a monotonic clock drifts, in millionths: most of what NTP corrects. The checker of journals has 5 ms
+// for that, which is the drift of the longest lease here.
+const maxDrift = 400
 
 func newClock(dice *rand.Rand) *clock {
 	c := &clock{origin: time.Now(), rate: 1_000_000 + dice.Int64N(2*maxDrift+1) - maxDrift}
@@ -36,7 +46,7 @@ func newClock(dice *rand.Rand) *clock {
 	return c
 }
 
-// scaled returns how long a time lasts for the machine, and true how long the machine's time lasts.
+// scaled returns how long a time lasts for the machine, and trueTime how long the machine's time lasts.
 func (c *clock) scaled(d time.Duration) time.Duration { return d / 1_000_000 * time.Duration(c.rate) }
 
 func (c *clock) trueTime(d time.Duration) time.Duration {
@@ -54,7 +64,57 @@ func (c *clock) Now() lease.Time {
 
 // AfterFunc implements actors.Clock.
 func (c *clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
-	return time.AfterFunc(c.trueTime(d), f).Stop
+	t := &lateTimer{f: f}
+	timer := time.AfterFunc(c.trueTime(d), func() {
+		if !c.isLate(t) {
+			f()
+		}
+	})
+	return func() bool { return timer.Stop() || c.stop(t) }
+}
+
+// isLate keeps a timer for later if the process is paused.
+func (c *clock) isLate(t *lateTimer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused > 0 {
+		c.late = append(c.late, t)
+	}
+	return c.paused > 0
+}
+
+// stop stops a timer that is kept for later, and reports whether it was.
+func (c *clock) stop(t *lateTimer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range c.late {
+		if x == t && !t.stopped {
+			t.stopped = true
+			return true
+		}
+	}
+	return false
+}
+
+// pause lets no timer fire until resume is called as often.
+func (c *clock) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused++
+}
+
+func (c *clock) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused--; c.paused > 0 {
+		return
+	}
+	for _, t := range c.late {
+		if !t.stopped {
+			go t.f()
+		}
+	}
+	c.late = nil
 }
 
 // jump sets the wall clock.

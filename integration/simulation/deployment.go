@@ -26,6 +26,7 @@ type Deployment struct {
 	Log      *slog.Logger
 	// Clock returns the clock of a node's machine; nil: all have the true time.
 	Clock func(node int) actors.Clock
+	// nodes are those that run, by their names. One thing at a time starts and stops nodes.
 	nodes map[string]*process
 }
 
@@ -48,9 +49,12 @@ func (d *Deployment) connect(process string, first int, opts ...nats.Option) (*n
 	}, opts...)...)
 }
 
-// StartNode starts a node beside the NATS server of the same number.
+// StartNode starts a node beside the NATS server of the same number. One that runs stays so.
 func (d *Deployment) StartNode(ctx context.Context, i int) error {
 	name := fmt.Sprint("n", i)
+	if d.nodes[name] != nil {
+		return nil
+	}
 	p := &process{}
 	var failed error
 	connect := func(opts ...nats.Option) *nats.Conn {
@@ -93,20 +97,27 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 	return nil
 }
 
-// StopNode stops a node as SIGTERM does.
+// StopNode stops a node as SIGTERM does. One that does not run stays so.
 func (d *Deployment) StopNode(ctx context.Context, i int) error {
 	name := fmt.Sprint("n", i)
 	p := d.nodes[name]
+	if p == nil {
+		return nil
+	}
 	delete(d.nodes, name)
 	err := p.node.Close(ctx)
 	p.cut()
 	return err
 }
 
-// KillNode ends a node as SIGKILL does, as far as NATS can see: its connections are gone at once.
+// KillNode ends a node as SIGKILL does, as far as NATS can see: its connections are gone at once. One that does not run
+// stays so.
 func (d *Deployment) KillNode(i int) {
 	name := fmt.Sprint("n", i)
 	p := d.nodes[name]
+	if p == nil {
+		return
+	}
 	delete(d.nodes, name)
 	p.cut()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

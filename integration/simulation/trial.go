@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
@@ -27,13 +29,15 @@ import (
 // Trial is one deployment under load and faults, all of it from a seed.
 type Trial struct {
 	Seed uint64
-	// Nodes, Servers and Clients are how many there are; Replicas those of each bucket.
-	Nodes, Servers, Clients, Replicas int
-	Shards                            uint32
+	// Nodes, Servers and Clients are how many there are, Workers how many clients of the project work under locks;
+	// Replicas are those of each bucket.
+	Nodes, Servers, Clients, Workers, Replicas int
+	Shards                                     uint32
 	// Length is how long the load lasts, before everything heals.
 	Length time.Duration
-	// Faults is how many there are.
-	Faults int
+	// Faults is how many there are, but for those Without, by their numbers from 0.
+	Faults  int
+	Without []int
 	// Log receives what the nodes log, and Trace every delivery to a server; nil: nobody does.
 	Log, Trace io.Writer
 }
@@ -42,7 +46,7 @@ type Trial struct {
 func NewTrial(seed uint64) Trial {
 	dice := rand.New(rand.NewPCG(seed, 1))
 	t := Trial{
-		Seed: seed, Nodes: 2 + dice.IntN(3), Servers: []int{1, 3, 3, 3, 5}[dice.IntN(5)], Clients: 4 + dice.IntN(12),
+		Seed: seed, Nodes: 2 + dice.IntN(3), Servers: []int{1, 3, 3, 3, 5}[dice.IntN(5)], Clients: 4 + dice.IntN(12), Workers: dice.IntN(6),
 		Shards: uint32(1 + dice.IntN(4)), Length: time.Duration(20+dice.IntN(60)) * time.Second,
 		Faults: dice.IntN(12),
 	}
@@ -96,7 +100,11 @@ type world struct {
 	trace   hash.Hash
 	dice    *rand.Rand
 	clocks  []*clock
-	// err is what nodes could not do.
+	ctx     context.Context
+	// changed is closed when the last change of a node is made.
+	changed chan struct{}
+	// err is what was wrong, beside what clients received.
+	mu  sync.Mutex
 	err error
 	// lines are the deliveries of the last instant.
 	instant time.Time
@@ -114,7 +122,7 @@ func (x Trial) world(o *Outcome) *world {
 	for i := range x.Servers {
 		w.Servers = append(w.Servers, fmt.Sprint("s", i))
 	}
-	for range x.Nodes {
+	for range x.Nodes + 1 { // one more may be added
 		w.clocks = append(w.clocks, newClock(w.dice))
 	}
 	w.Clock = func(i int) actors.Clock { return w.clocks[i] }
@@ -152,6 +160,8 @@ const forever = 24 * time.Hour
 func (w *world) run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), forever)
 	defer cancel()
+	w.ctx, w.changed = ctx, make(chan struct{})
+	close(w.changed)
 	for i := range w.trial.Nodes {
 		if err := w.StartNode(ctx, i); err != nil {
 			return fmt.Errorf("node %d: %w", i, err)
@@ -181,12 +191,12 @@ func (w *world) run() error {
 	if err != nil {
 		return err
 	}
-	w.trouble(ctx)
-	if w.err != nil {
-		return w.err
-	}
+	workers := w.startWorkers()
+	w.trouble()
+	workers.stop()
 	w.outcome.History = load.Stop()
 	w.outcome.Tally = load.Tally()
+	workers.add(w.outcome.Tally)
 	nc, err := w.connect("reader", 0)
 	if err != nil {
 		return err
@@ -204,11 +214,18 @@ func (w *world) run() error {
 	})
 	for i := range w.trial.Nodes {
 		if err := w.StopNode(ctx, i); err != nil {
-			return fmt.Errorf("stop node %d: %w", i, err)
+			w.note(fmt.Errorf("stop node %d: %w", i, err))
 		}
 	}
 	w.outcome.Virtual = time.Since(w.began)
 	w.do(w.writeTrace)
 	w.outcome.Trace = hex.EncodeToString(w.trace.Sum(nil)[:8])
-	return nil
+	return w.err
+}
+
+// note notes something that is wrong.
+func (w *world) note(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = errors.Join(w.err, err)
 }

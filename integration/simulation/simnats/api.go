@@ -403,7 +403,7 @@ func (r *replica) take(m *message) {
 		r.store.bytes+size > int(r.stream.config.MaxBytes):
 		refuse(refusal(400, 10077, "maximum bytes exceeded"))
 		return
-	case r.server.full:
+	case r.server.full > 0:
 		return // the store fails, and nothing is answered
 	}
 	at := time.Now()

@@ -4,7 +4,7 @@ package simnats
 
 import (
 	"container/heap"
-	"fmt"
+	"encoding/binary"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -53,7 +53,9 @@ func NewBus(seed uint64) *Bus {
 func (b *Bus) Draw(what string, below int) int {
 	n := b.drawn[what]
 	b.drawn[what]++
-	return int(xxhash.Sum64String(fmt.Sprint(b.seed, " ", what, " ", n)) % uint64(below))
+	var buffer [128]byte
+	key := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(buffer[:0], b.seed), n)
+	return int(xxhash.Sum64(append(key, what...)) % uint64(below))
 }
 
 // Close ends the bus. What is on its way is lost.

@@ -30,7 +30,7 @@ type Network struct {
 	accepted []accepted
 	// clients counts the connections that there were.
 	clients uint64
-	down    map[link]bool
+	down    map[link]int
 	routes  map[link]*pipe
 	streams map[string]*stream
 	meta    meta
@@ -54,14 +54,14 @@ type server struct {
 	name string
 	// down: it does not run.
 	down bool
-	// full: its disk stores nothing more.
-	full bool
+	// full is for how many reasons its disk stores nothing more.
+	full int
 }
 
 // NewNetwork returns a network of servers of these names.
 func NewNetwork(b *Bus, names ...string) *Network {
 	n := &Network{
-		Bus: b, down: make(map[link]bool), routes: make(map[link]*pipe), streams: make(map[string]*stream),
+		Bus: b, down: make(map[link]int), routes: make(map[link]*pipe), streams: make(map[string]*stream),
 		Delay: func(drawn int) time.Duration { return time.Duration(50+drawn%1000) * time.Microsecond },
 	}
 	for _, name := range names {
@@ -159,17 +159,18 @@ func (n *Network) takeConns() {
 }
 
 // isUp reports whether what one end sends reaches the other one.
-func (n *Network) isUp(from, to string) bool { return from == to || !n.down[link{from, to}] }
+func (n *Network) isUp(from, to string) bool { return from == to || n.down[link{from, to}] == 0 }
 
-// Cut lets nothing pass from one end to another one, until [Network.Heal]. What is on its way waits, as TCP repeats it.
+// Cut lets nothing pass from one end to another one, until [Network.Mend] is called as often. What is on its way waits,
+// as TCP repeats it.
 func (n *Network) Cut(from, to string) {
-	n.guarded(func() { n.down[link{from, to}] = true })
+	n.guarded(func() { n.down[link{from, to}]++ })
 	n.elect()
 }
 
-// Heal lets everything pass again.
-func (n *Network) Heal() {
-	n.guarded(func() { clear(n.down) })
+// Mend takes back one [Network.Cut].
+func (n *Network) Mend(from, to string) {
+	n.guarded(func() { n.down[link{from, to}]-- })
 	for _, c := range n.conns {
 		c.up.resume()
 		c.downward.resume()
@@ -220,8 +221,25 @@ func (n *Network) Start(name string) {
 	n.elect()
 }
 
-// Fill fills the disk of a server, or makes room again.
-func (n *Network) Fill(name string, full bool) { n.server(name).full = full }
+// Fill fills the disk of a server, and Empty makes room again.
+func (n *Network) Fill(name string) { n.server(name).full++ }
+
+// Empty takes back one [Network.Fill].
+func (n *Network) Empty(name string) { n.server(name).full-- }
+
+// Wipe lets a server that is stopped lose its disk, unless that is the last one that has a stream as it is: it comes back
+// with nothing, and learns the rest from the others.
+func (n *Network) Wipe(name string) {
+	s := n.server(name)
+	for _, stream := range n.streams {
+		for _, r := range stream.replicas {
+			if r.server == s && stream.isWholeWithout(r) {
+				r.synced = 0
+				r.crash()
+			}
+		}
+	}
+}
 
 // delay draws how long something takes on a link.
 func (n *Network) delay(what string) time.Duration {

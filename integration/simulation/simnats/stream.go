@@ -342,6 +342,20 @@ func (r *replica) ahead() uint64 {
 	return last
 }
 
+// isWholeWithout reports whether a majority of all replicas, without this one, has on its disks all that is committed.
+func (s *stream) isWholeWithout(r *replica) bool {
+	committed, n := 0, 0
+	for _, o := range s.replicas {
+		committed = max(committed, o.committed)
+	}
+	for _, o := range s.replicas {
+		if o != r && o.synced >= committed && !o.server.down {
+			n++
+		}
+	}
+	return n > len(s.replicas)/2
+}
+
 // crash leaves of a replica what is on its disk.
 func (r *replica) crash() {
 	r.log, r.committed, r.store, r.leads = r.log[:r.synced], 0, newStore(r.stream.config), false

@@ -1,8 +1,9 @@
 package lease
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"github.com/holdfast-io/holdfast/clients/internal/chance"
 )
 
 const (
@@ -87,7 +88,7 @@ func (r *Renewal) Hasten(now time.Time, after func(n int) time.Duration) {
 func (r *Renewal) rest(sent time.Time) {
 	lasts := r.until.Sub(sent) + Margin(r.agreed)
 	third := max(min(lasts, r.agreed), 0) / 3
-	r.lineUp(sent.Add(third - rand.N(third/16+1)))
+	r.lineUp(sent.Add(third - chance.Below(third/16+1)))
 }
 
 // lineUp has the next attempt due at the moment on the grid before.
