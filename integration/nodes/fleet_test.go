@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -165,12 +164,9 @@ func (f *fleet) kill(p *process) {
 	}
 	p.cut()
 	nc := f.connect()
-	stand.Eventually(f, "NATS notices that the node's connections are gone", func() bool {
-		return !slices.ContainsFunc(ends, func(end string) bool {
-			_, err := nc.Request(end, nil, time.Second)
-			return !errors.Is(err, nats.ErrNoResponders)
-		})
-	})
+	for _, end := range ends {
+		stand.WaitNoResponders(f, nc, end)
+	}
 }
 
 func (p *process) cut() {
