@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -168,7 +169,7 @@ func (n *Network) names(at *server, m *message) {
 	names := []string{}
 	for _, name := range slices.Sorted(maps.Keys(n.streams)) {
 		if request.Subject == "" || slices.ContainsFunc(n.streams[name].config.Subjects,
-			func(s string) bool { return overlaps(s, request.Subject) }) {
+			func(s string) bool { return natsserver.SubjectsCollide(s, request.Subject) }) {
 			names = append(names, name)
 		}
 	}

@@ -320,7 +320,7 @@ func (c *conn) subscribe(words []string) {
 	if len(words) == 3 {
 		s.queue = words[1]
 	}
-	if !c.user.Subscribe.permitsPattern(s.subject) {
+	if !c.user.Subscribe.permits(s.subject) {
 		c.sendError(fmt.Sprintf("Permissions Violation for Subscription to %q", s.subject))
 		return
 	}

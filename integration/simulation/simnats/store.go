@@ -9,10 +9,8 @@ import (
 
 // store is what one server has of a stream: messages in the order of their sequences, with gaps.
 type store struct {
-	config jetstream.StreamConfig
-	last   uint64
-	// floor is the lowest sequence that is not purged as a whole.
-	floor    uint64
+	config   jetstream.StreamConfig
+	last     uint64
 	messages []storedMessage
 	bytes    int
 }
@@ -27,9 +25,9 @@ type storedMessage struct {
 func (m *storedMessage) size() int { return len(m.subject) + len(m.header) + len(m.data) }
 
 func newStore(c jetstream.StreamConfig) *store {
-	s := &store{config: c, floor: 1}
+	s := &store{config: c}
 	if c.FirstSeq > 1 {
-		s.last, s.floor = c.FirstSeq-1, c.FirstSeq
+		s.last = c.FirstSeq - 1
 	}
 	return s
 }
