@@ -36,8 +36,6 @@ type Search struct {
 	Begin func() Situation
 	// Depth is how many moves deep the search goes; 0: without a bound.
 	Depth int
-	// Most ends the search when so many situations have been found; 0: without a bound.
-	Most int
 
 	seen    [256]seen
 	found   atomic.Int64
@@ -120,9 +118,7 @@ func (s *Search) isNew(key []byte) bool {
 		return false
 	}
 	part.digests[d] = struct{}{}
-	if n := int(s.found.Add(1)); n == s.Most {
-		s.stopped.Store(true)
-	}
+	s.found.Add(1)
 	return true
 }
 
