@@ -47,7 +47,8 @@ func (c soundness) visit(s Situation, way string, depth int) {
 	next.way = way
 	if before, known := c.known[key]; known {
 		if !slices.Equal(before.keys, next.keys) {
-			c.Fatalf("what these two ways lead to has the same key, and leads to different keys:%s\nand:%s", before.way, way)
+			c.Fatalf("what these two ways lead to has the same key, and leads to different keys:%s\nand:%s",
+				before.way, way)
 		}
 		return
 	}

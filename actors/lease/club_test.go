@@ -52,7 +52,8 @@ func (a clubAct) String() string {
 		said bool
 		text string
 	}{
-		{a.resource != "", a.resource}, {a.session != "", "session=" + a.session}, {a.ttl > 0, fmt.Sprint("ttl=", a.ttl)},
+		{a.resource != "", a.resource}, {a.session != "", "session=" + a.session},
+		{a.ttl > 0, fmt.Sprint("ttl=", a.ttl)},
 		{a.wait > 0, fmt.Sprint("wait=", a.wait)}, {a.ephemeral, "ephemeral"},
 		{a.order > 0, fmt.Sprint("order=", a.order)}, {a.passing > 0, a.passing.String()},
 	} {
@@ -366,7 +367,8 @@ func TestSessions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClub(len(clubResources))
 		verbs := []string{
-			"acquire", "acquire", "reenter", "release", "break", "extend", "extend", "keep", "keep", "end", "orphan", "ticks",
+			"acquire", "acquire", "reenter", "release", "break", "extend", "extend", "keep", "keep", "end", "orphan",
+			"ticks",
 			"takeover", "pass",
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "acts") {

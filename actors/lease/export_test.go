@@ -289,7 +289,8 @@ func (k *keyer) sessions(s *Sessions) {
 		if x == nil {
 			continue
 		}
-		k.put(1+uint64(place), uint64(x.ttl), uint64(x.low), uint64(x.ending), digit(x.idle != nil), uint64(len(x.leases)),
+		k.put(1+uint64(place), uint64(x.ttl), uint64(x.low), uint64(x.ending), digit(x.idle != nil),
+			uint64(len(x.leases)),
 			uint64(len(x.awaited)))
 		k.text(string(x.secretHash))
 		k.time(x.deadline)

@@ -244,7 +244,8 @@ func (a *audit) fork() *audit {
 	fork := *a
 	fork.image = a.image.Clone()
 	fork.held, fork.lost, fork.queue = slices.Clone(a.held), slices.Clone(a.lost), slices.Clone(a.queue)
-	fork.fences, fork.slots, fork.open, fork.over = maps.Clone(a.fences), maps.Clone(a.slots), maps.Clone(a.open), maps.Clone(a.over)
+	fork.fences, fork.slots, fork.open, fork.over = maps.Clone(a.fences), maps.Clone(a.slots), maps.Clone(a.open),
+		maps.Clone(a.over)
 	return &fork
 }
 
@@ -284,14 +285,16 @@ var worlds = []*world{
 			"op break aim=held why=stuck", "op break aim=lost why=stuck", "op confirm aim=lost why=stopped",
 			"op confirm aim=last", "op get", "node takeover", "node surrender",
 		},
-		rare: []string{"tick makes CONFIRMED", "confirm makes ACQUIRED", "acquire makes CONFIRMED", "taken back beside others"},
+		rare: []string{"tick makes CONFIRMED", "confirm makes ACQUIRED", "acquire makes CONFIRMED",
+			"taken back beside others"},
 	},
 	{
 		name: "secrets", owners: []string{"ann", "bob"}, depth: 5,
 		moves: []string{
 			"owner acquire ttl=100ms id=x hash=a secret=a", "owner acquire ttl=100ms id=x",
 			"owner acquire ttl=100ms id=x secret=a", "owner acquire ttl=100ms wait=150ms id=x hash=b secret=b room=2",
-			"owner acquire ttl=100ms wait=150ms id=x hash=a room=2", "owner acquire ttl=150ms reentrant hash=a secret=a",
+			"owner acquire ttl=100ms wait=150ms id=x hash=a room=2",
+			"owner acquire ttl=150ms reentrant hash=a secret=a",
 			"owner acquire ttl=100ms limit=2 hash=a secret=a id=y", "owner release", "owner release secret=a",
 			"owner release aim=own secret=b", "owner release id=x", "owner release id=x secret=a",
 			"owner extend ttl=100ms", "owner extend ttl=100ms secret=a aim=own", "owner set secret=a meta=one",

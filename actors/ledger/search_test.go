@@ -16,8 +16,8 @@ import (
 )
 
 // The shard of a search has one resource, two nodes, and a bucket as JetStream keeps it: an append is stored behind the
-// position that it expects to be the last, or not at all. Appends, answers and purges are on their way for any time, and
-// answers may be lost.
+// position that it expects to be the last, or not at all. Appends, answers and purges are on their way for any time,
+// and answers may be lost.
 
 const searched = "r"
 
@@ -222,8 +222,8 @@ func (s *shardState) Key() []byte {
 	return []byte(b.String())
 }
 
-// say returns what distinguishes a record. What a process has yet to be answered is distinguished from the same record of
-// an earlier process.
+// say returns what distinguishes a record. What a process has yet to be answered is distinguished from the same record
+// of an earlier process.
 func (s *shardState) say(r *journal.Record) string {
 	for i := range s.nodes {
 		if place := slices.Index(s.nodes[i].pending, r); r != nil && place >= 0 {
@@ -538,7 +538,8 @@ func (s *shardState) purge(through uint64) {
 }
 
 var shardWorlds = []*shardWorld{
-	{name: "one append in flight", inFlight: 1, copies: 1, depth: 9, rare: []string{"deposed", "found", "read from a page"}},
+	{name: "one append in flight", inFlight: 1, copies: 1, depth: 9,
+		rare: []string{"deposed", "found", "read from a page"}},
 }
 
 func TestSearch(t *testing.T) {
@@ -550,8 +551,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Two appends in flight do not fence: the second one may be stored behind the commit that deposed its writer. The search
-// finds it, as decision 0003 did by trying.
+// Two appends in flight do not fence: the second one may be stored behind the commit that deposed its writer. The
+// search finds it, as decision 0003 did by trying.
 func TestSearchFindsStrays(t *testing.T) {
 	w := &shardWorld{inFlight: 2, copies: 0, depth: 12}
 	s := exhaustive.Search{Begin: w.begin, Depth: w.depth}

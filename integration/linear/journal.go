@@ -120,8 +120,8 @@ func LoadJournal(r io.Reader) (*Journal, error) {
 	}
 }
 
-// Retime puts true times in the place of those of the writers' wall clocks, which were wrong. truth returns when that of
-// a node showed a time, no earlier than before, the time of the commit before in the shard; 0: it is the first.
+// Retime puts true times in the place of those of the writers' wall clocks, which were wrong. truth returns when that
+// of a node showed a time, no earlier than before, the time of the commit before in the shard; 0: it is the first.
 func (j *Journal) Retime(truth func(node string, shown, before int64) int64) {
 	for _, log := range j.shards {
 		before := int64(0)

@@ -82,9 +82,11 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 		clock = d.Clock(i)
 	}
 	cfg := node.Config{
-		Name: name, Version: "1.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards, Limits: messages.DefaultLimits(),
+		Name: name, Version: "1.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards,
+		Limits:  messages.DefaultLimits(),
 		Journal: func(shard uint32) actors.Journal { return b.Bucket(shard) }, Clock: clock,
-		Intake: connect(), Outbox: connect(), Events: connect(nats.NoEcho()), Peers: connect(), Log: d.Log.With("at", name),
+		Intake: connect(), Outbox: connect(), Events: connect(nats.NoEcho()), Peers: connect(),
+		Log: d.Log.With("at", name),
 	}
 	if p.node, err = node.Start(ctx, cfg); err != nil {
 		p.cut()

@@ -4,8 +4,8 @@
 //	outcome, err := simulation.NewTrial(seed).Run(t)
 //	report, err := linear.Check(ctx, outcome.History, outcome.Journal, nil, linear.Terms{})
 //
-// A [Trial] draws from its seed how many nodes, servers, clients, shards and replicas there are, how wrong the clocks of
-// the nodes are, what the clients want, and what goes wrong when. What its clients received is judged by
+// A [Trial] draws from its seed how many nodes, servers, clients, shards and replicas there are, how wrong the clocks
+// of the nodes are, what the clients want, and what goes wrong when. What its clients received is judged by
 // integration/linear, as in the tests on real servers.
 //
 // Everything between two processes passes [simnats], where one thing is delivered at a time, and the next one when all

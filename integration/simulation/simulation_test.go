@@ -135,8 +135,8 @@ func (x Trial) describe(o Outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// A seed has the same deliveries at the same times, but for what Go leaves to chance: which of several cases of a select
-// that are ready is taken.
+// A seed has the same deliveries at the same times, but for what Go leaves to chance: which of several cases of a
+// select that are ready is taken.
 func TestSeedRepeats(t *testing.T) {
 	if race {
 		t.Skip("the race detector lets goroutines come in a random order")

@@ -46,8 +46,9 @@ type Trial struct {
 func NewTrial(seed uint64) Trial {
 	dice := rand.New(rand.NewPCG(seed, 1))
 	t := Trial{
-		Seed: seed, Nodes: 2 + dice.IntN(3), Servers: []int{1, 3, 3, 3, 5}[dice.IntN(5)], Clients: 4 + dice.IntN(12), Workers: dice.IntN(6),
-		Shards: uint32(1 + dice.IntN(4)), Length: time.Duration(20+dice.IntN(60)) * time.Second,
+		Seed: seed, Nodes: 2 + dice.IntN(3), Servers: []int{1, 3, 3, 3, 5}[dice.IntN(5)], Clients: 4 + dice.IntN(12),
+		Workers: dice.IntN(6),
+		Shards:  uint32(1 + dice.IntN(4)), Length: time.Duration(20+dice.IntN(60)) * time.Second,
 		Faults: dice.IntN(12),
 	}
 	t.Replicas = min(t.Servers, []int{1, 3, 3, 5}[dice.IntN(4)])
@@ -185,7 +186,8 @@ func (w *world) run() error {
 			}
 			return nc, err
 		},
-		Shards: w.Shards, Resources: resources, Ephemeral: 1, Shared: true, Clients: w.trial.Clients, Seed: w.trial.Seed,
+		Shards: w.Shards, Resources: resources, Ephemeral: 1, Shared: true, Clients: w.trial.Clients,
+		Seed:  w.trial.Seed,
 		Pause: 2 * time.Second,
 	})
 	if err != nil {

@@ -276,8 +276,9 @@ func (s *stream) shown(kind string, r *replica, deleted []uint64) map[string]any
 		state["deleted"] = deleted
 	}
 	shown := map[string]any{
-		"type": "io.nats.jetstream.api.v1." + kind + "_response", "config": s.config, "created": s.created, "state": state,
-		"ts": time.Now(),
+		"type": "io.nats.jetstream.api.v1." + kind + "_response", "config": s.config, "created": s.created,
+		"state": state,
+		"ts":    time.Now(),
 	}
 	if len(s.network.servers) > 1 {
 		replicas := []map[string]any{}

@@ -13,8 +13,8 @@ import (
 )
 
 // Bus is what everything takes that is on its way between two processes. One thing is delivered at a time, and the next
-// one when all that it has led to has come to rest: so the order of goroutines hardly matters. It is safe for concurrent
-// use.
+// one when all that it has led to has come to rest: so the order of goroutines hardly matters. It is safe for
+// concurrent use.
 type Bus struct {
 	// Trace is called with each delivery; nil: nothing is.
 	Trace func(at time.Time, what string)
@@ -48,8 +48,8 @@ func NewBus(seed uint64) *Bus {
 	return b
 }
 
-// Draw draws a number below a bound, on the goroutine of the bus. What it is for and how often that was drawn for decide,
-// and nothing else: so that the order of two things at the same instant changes nothing.
+// Draw draws a number below a bound, on the goroutine of the bus. What it is for and how often that was drawn for
+// decide, and nothing else: so that the order of two things at the same instant changes nothing.
 func (b *Bus) Draw(what string, below int) int {
 	n := b.drawn[what]
 	b.drawn[what]++

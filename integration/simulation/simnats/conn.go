@@ -28,7 +28,8 @@ type conn struct {
 	user         Permissions
 	noResponders bool
 	echo         bool
-	// greeted: the process has an answer to its CONNECT; refused: it is not let in. Both are of the goroutine that reads.
+	// greeted: the process has an answer to its CONNECT; refused: it is not let in. Both are of the goroutine that
+	// reads.
 	greeted, refused bool
 	subscriptions    []*subscription
 	ended            bool
@@ -272,8 +273,8 @@ func (c *conn) take(op operation) {
 	}
 }
 
-// greet answers what a process sends first, and reports whether that was it: its CONNECT and the PING behind it. It does
-// so at once: nats.go holds a mutex until the answer is there.
+// greet answers what a process sends first, and reports whether that was it: its CONNECT and the PING behind it. It
+// does so at once: nats.go holds a mutex until the answer is there.
 func (c *conn) greet(op operation) bool {
 	switch op.words[0] {
 	case "CONNECT":

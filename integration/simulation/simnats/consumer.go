@@ -57,8 +57,9 @@ func (n *Network) createConsumer(at *server, name string, m *message) {
 		return
 	}
 	c := &consumer{
-		replica: on[n.Bus.Draw("consumer "+name, len(on))], name: request.Config.Name, config: request.Config, created: time.Now(),
-		next: 1, used: time.Now(),
+		replica: on[n.Bus.Draw("consumer "+name, len(on))], name: request.Config.Name, config: request.Config,
+		created: time.Now(),
+		next:    1, used: time.Now(),
 	}
 	switch c.config.DeliverPolicy {
 	case jetstream.DeliverByStartSequencePolicy:
@@ -70,7 +71,8 @@ func (n *Network) createConsumer(at *server, name string, m *message) {
 	n.expire(c)
 	n.answer(at, m.reply, map[string]any{
 		"type": "io.nats.jetstream.api.v1.consumer_create_response", "stream_name": name, "name": c.name,
-		"created": c.created, "config": c.config, "num_pending": c.replica.store.pending(c.next, c.config.FilterSubject),
+		"created": c.created, "config": c.config,
+		"num_pending": c.replica.store.pending(c.next, c.config.FilterSubject),
 	})
 }
 
@@ -138,7 +140,8 @@ func (c *consumer) status(p *pull, status string) {
 	p.sent = time.Now()
 	header := fmt.Appendf(nil, "NATS/1.0 %s\r\n", status)
 	if status != "100 Idle Heartbeat" {
-		header = fmt.Appendf(header, "Nats-Pending-Messages: %d\r\nNats-Pending-Bytes: %d\r\n", p.batch, max(p.bytes, 0))
+		header = fmt.Appendf(header, "Nats-Pending-Messages: %d\r\nNats-Pending-Bytes: %d\r\n", p.batch,
+			max(p.bytes, 0))
 	}
 	header = append(header, '\r', '\n')
 	c.replica.stream.network.route(c.replica.server, &message{subject: p.reply, header: header})

@@ -117,8 +117,8 @@ func (n *Network) Dialer(process string, servers ...string) *Dialer {
 
 var errUnreachable = errors.New("the server cannot be reached")
 
-// InProcessConn implements nats.InProcessConnProvider. It does not wait for the bus: nats.go holds a mutex meanwhile, and
-// who waits for that is not at rest.
+// InProcessConn implements nats.InProcessConnProvider. It does not wait for the bus: nats.go holds a mutex meanwhile,
+// and who waits for that is not at rest.
 func (d *Dialer) InProcessConn() (net.Conn, error) {
 	n := d.network
 	n.mu.Lock()
@@ -227,8 +227,8 @@ func (n *Network) Fill(name string) { n.server(name).full++ }
 // Empty takes back one [Network.Fill].
 func (n *Network) Empty(name string) { n.server(name).full-- }
 
-// Wipe lets a server that is stopped lose its disk, unless that is the last one that has a stream as it is: it comes back
-// with nothing, and learns the rest from the others.
+// Wipe lets a server that is stopped lose its disk, unless that is the last one that has a stream as it is: it comes
+// back with nothing, and learns the rest from the others.
 func (n *Network) Wipe(name string) {
 	s := n.server(name)
 	for _, stream := range n.streams {

@@ -253,7 +253,8 @@ func (n *Network) sync(what string) time.Duration {
 func (r *replica) replicate(follower *replica) {
 	n, term, log, committed := r.stream.network, r.term, r.log, r.committed
 	n.between(r.server, follower.server, r.stream.config.Name, func() {
-		if term < follower.term || term == follower.term && len(log) < len(follower.log) && committed <= follower.committed {
+		if term < follower.term || term == follower.term && len(log) < len(follower.log) &&
+			committed <= follower.committed {
 			return
 		}
 		if term > follower.term {

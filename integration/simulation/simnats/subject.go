@@ -13,8 +13,8 @@ type Permissions struct {
 // Subjects are patterns that are allowed, and patterns that are denied nevertheless. Allow nil: all.
 type Subjects struct{ Allow, Deny []string }
 
-// permits reports whether a subject may be published to, or a pattern subscribed to: all of it is allowed, and not all of
-// it is denied. What is denied of a pattern is not delivered.
+// permits reports whether a subject may be published to, or a pattern subscribed to: all of it is allowed, and not all
+// of it is denied. What is denied of a pattern is not delivered.
 func (s Subjects) permits(pattern string) bool {
 	allowed := s.Allow == nil
 	for _, p := range s.Allow {
