@@ -18,7 +18,7 @@ type campaign struct {
 	// again: one run takes minutes at most, so it is repeated until the time is over.
 	again bool
 	// counts are the numbers in the output, by what they are of: the sum of what the expression has in its parentheses,
-	// or how often it is there, if it has none. A time counts in hours.
+	// or how often it is there, if it has none. A time counts in minutes.
 	counts map[string]string
 }
 
@@ -30,7 +30,7 @@ var campaigns = []campaign{
 		name: "simulate", share: 46,
 		command: []string{"make", "simulate", "SEED={seed}", "ARGS=-simulation.for={for}"},
 		counts: map[string]string{
-			judged: `(\d+) operations`, "trials": `(\d+) trials of`, "hours of virtual time": `trials of (\S+) in`,
+			judged: `(\d+) operations`, "trials": `(\d+) trials of`, "minutes of virtual time": `trials of (\S+) in`,
 		},
 	},
 	{
@@ -102,7 +102,7 @@ func number(groups []string) int {
 		return 1
 	}
 	if d, err := time.ParseDuration(groups[0]); err == nil {
-		return int(d.Hours())
+		return int(d.Minutes())
 	}
 	n, _ := strconv.Atoi(groups[0]) // the expressions match digits
 	return n

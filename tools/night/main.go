@@ -57,7 +57,7 @@ func run(ctx context.Context, hours float64, only string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("night of %v hours, commit %s, seed %d\n", hours, n.Commit, n.Seed)
+	say("night of %v hours, commit %s, seed %d\n", hours, n.Commit, n.Seed)
 	if err := os.MkdirAll("../bin/night", 0o755); err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func (c campaign) run(ctx context.Context, length time.Duration, seed uint64) re
 	log, err := os.Create(name)
 	for err == nil {
 		args := c.arguments(length, seed)
-		r.Command = strings.Join(args, " ")
-		fmt.Printf("\n=== %s: %s\n", c.name, r.Command)
+		r.Command = shown(args)
+		say("\n=== %s: %s\n", c.name, r.Command)
 		var output bytes.Buffer
 		err = execute(ctx, length, io.MultiWriter(log, &output), args)
 		for what, n := range c.count(output.String()) {
@@ -128,8 +128,19 @@ func (c campaign) run(ctx context.Context, length time.Duration, seed uint64) re
 		r.Failed, r.Failure = true, []string{err.Error()}
 	}
 	r.Minutes = float64(time.Since(began).Round(6*time.Second)) / float64(time.Minute)
-	fmt.Printf("--- %s: %.1f minutes, %s%s\n", c.name, r.Minutes, r.counted(), failure(r))
+	say("--- %s: %.1f minutes, %s%s\n", c.name, r.Minutes, r.counted(), failure(r))
 	return r
+}
+
+// shown is a command as it is typed.
+func shown(args []string) string {
+	typed := slices.Clone(args)
+	for i, arg := range typed {
+		if strings.ContainsAny(arg, " $") {
+			typed[i] = "'" + arg + "'"
+		}
+	}
+	return strings.Join(typed, " ")
 }
 
 // overrun is how much longer than its time a campaign may take: it is built before, and ends what it has begun.
@@ -173,3 +184,6 @@ func failure(r result) string {
 	}
 	return ", FAILED:\n    " + strings.Join(r.Failure, "\n    ")
 }
+
+// say prints progress.
+func say(format string, args ...any) { _, _ = fmt.Fprintf(os.Stdout, format, args...) }

@@ -21,7 +21,7 @@ func TestCounts(t *testing.T) {
 		"fuzz":     "FuzzKey: 400 executions\n1000 executions of 33 targets\n",
 	}
 	want := map[string]map[string]int{
-		"simulate": {judged: 13345, "trials": 25, "hours of virtual time": 3},
+		"simulate": {judged: 13345, "trials": 25, "minutes of virtual time": 220},
 		"faults":   {judged: 100, "faults": 7, "trials": 2},
 		"soak":     {judged: 1000},
 		"storm":    {judged: 300, "takeovers": 40},

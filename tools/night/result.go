@@ -82,8 +82,8 @@ const heading = `# Results of the nights
 
 <!-- Written by make night and make generate from the files beside it. -->
 
-Each file here is of one run of ` + "`make night`" + `: the campaigns of [testing.md](../testing.md), each for its share of the
-time. A seed is the minute in which its night began. Times of the packages in ` + "`make test`" + ` are in
+Each file here is of one run of ` + "`make night`" + `: the campaigns of [testing.md](../testing.md), each for its share of
+the time. A seed is the minute in which its night began. Times of the packages in ` + "`make test`" + ` are in
 [times.txt](times.txt). What campaigns have found is in the [track record](../track-record.md).
 `
 
