@@ -16,7 +16,7 @@ import (
 
 var (
 	find   = flag.Bool("mutants.find", false, "run the suites against every mutant; takes minutes")
-	first  = flag.Uint64("mutants.seed", 0, "which mutant is the first one, all of them in a circle; 0: that of the list")
+	first  = flag.Int("mutants.first", 0, "how many mutants of the list have their turn last")
 	within = flag.Duration("mutants.for", 0, "how long mutants are begun; 0: until each had its turn")
 	keep   = flag.String("mutants.output", "", "keep the output of each suite in this folder")
 )
@@ -38,7 +38,7 @@ func TestMutantsAreFound(t *testing.T) {
 		t.Skip("it takes minutes: make mutants")
 	}
 	healthy := make(map[string]bool)
-	next, started := int(*first%uint64(len(mutants))), time.Now()
+	next, started := *first%len(mutants), time.Now()
 	for _, m := range append(slices.Clone(mutants[next:]), mutants[:next]...) {
 		if *within > 0 && time.Since(started) > *within {
 			break

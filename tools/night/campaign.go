@@ -12,8 +12,8 @@ type campaign struct {
 	name string
 	// share is how much of the time it has, in hundredths. Together they leave what building takes.
 	share float64
-	// command has {seed}, {for}, which is the time of the campaign, and {each}, which is what each of some forty fuzz
-	// targets has of it.
+	// command has {seed}, {for}, which is the time of the campaign, {each}, which is what each of some forty fuzz targets
+	// has of it, and {next}, which is how much earlier nights have counted.
 	command []string
 	// again: one run takes minutes at most, so it is repeated until the time is over.
 	again bool
@@ -62,7 +62,7 @@ var campaigns = []campaign{
 	},
 	{
 		name: "mutants", share: 6,
-		command: []string{"make", "mutants", "ARGS=-mutants.for {for} -mutants.seed {seed}"},
+		command: []string{"make", "mutants", "ARGS=-mutants.for {for} -mutants.first {next}"},
 		counts:  map[string]string{"mutants found": `found by .* in \d+ s: `, "not found": `not found: `},
 	},
 	{
@@ -75,10 +75,10 @@ var campaigns = []campaign{
 // targets is about how many fuzz targets there are.
 const targets = 40
 
-func (c campaign) arguments(length time.Duration, seed uint64) []string {
+func (c campaign) arguments(length time.Duration, seed uint64, counted int) []string {
 	length = length.Round(time.Second)
 	fill := strings.NewReplacer("{seed}", strconv.FormatUint(seed, 10), "{for}", length.String(),
-		"{each}", (length / targets).String())
+		"{each}", (length / targets).String(), "{next}", strconv.Itoa(counted))
 	args := make([]string, len(c.command))
 	for i, arg := range c.command {
 		args[i] = fill.Replace(arg)

@@ -61,13 +61,17 @@ func run(ctx context.Context, hours float64, only string) error {
 	if err := os.MkdirAll("../bin/night", 0o755); err != nil {
 		return err
 	}
+	earlier, err := read()
+	if err != nil {
+		return err
+	}
 	var failed []string
 	for _, c := range campaigns {
 		if only != "" && !slices.Contains(strings.Split(only, ","), c.name) {
 			continue
 		}
 		length := time.Duration(hours * c.share / 100 * float64(time.Hour))
-		r := c.run(ctx, length, n.Seed)
+		r := c.run(ctx, length, n.Seed, counted(earlier, c.name))
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}
@@ -82,6 +86,20 @@ func run(ctx context.Context, hours float64, only string) error {
 		return fmt.Errorf("failed: %s; the output is in bin/night", strings.Join(failed, ", "))
 	}
 	return nil
+}
+
+// counted is how much a campaign has counted in these nights.
+func counted(nights []night, name string) (sum int) {
+	for _, n := range nights {
+		for _, r := range n.Campaigns {
+			if r.Name == name {
+				for _, times := range r.Counts {
+					sum += times
+				}
+			}
+		}
+	}
+	return sum
 }
 
 // begin says what a night is of. Its seed is the minute in which it begins, so no two nights draw the same.
@@ -103,13 +121,13 @@ func begin(hours float64) (*night, error) {
 }
 
 // run runs a campaign, and those that are shorter than their time again.
-func (c campaign) run(ctx context.Context, length time.Duration, seed uint64) result {
+func (c campaign) run(ctx context.Context, length time.Duration, seed uint64, before int) result {
 	began := time.Now()
 	r := result{Name: c.name, Counts: make(map[string]int)}
 	name := filepath.Join("../bin/night", c.name+".log")
 	log, err := os.Create(name)
 	for err == nil {
-		args := c.arguments(length, seed)
+		args := c.arguments(length, seed, before)
 		r.Command = shown(args)
 		say("\n=== %s: %s\n", c.name, r.Command)
 		var output bytes.Buffer

@@ -42,7 +42,7 @@ func TestCommands(t *testing.T) {
 	shares := 0.0
 	for _, c := range campaigns {
 		shares += c.share
-		command := strings.Join(c.arguments(40*time.Minute, 202611270628000), " ")
+		command := strings.Join(c.arguments(40*time.Minute, 202611270628000, 7), " ")
 		if strings.ContainsAny(command, "{}") || !c.again && !strings.Contains(command, "40m0s") &&
 			!strings.Contains(command, "1m0s") {
 			t.Errorf("%s: the command is %q", c.name, command)
