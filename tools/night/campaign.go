@@ -10,11 +10,14 @@ import (
 // campaign is one kind of tests that may go on for any time.
 type campaign struct {
 	name string
-	// share is how much of the time it has, in hundredths. Together they leave what building takes.
+	// share is how much of the time it has, in hundredths. Together they leave what building takes, and the second run of
+	// the soak, which takes a fifth of the first one.
 	share float64
 	// command has {seed}, {for}, which is the time of the campaign, {each}, which is what each of some forty fuzz targets
 	// has of it, and {next}, which is how much earlier nights have counted.
 	command []string
+	// least is how long it needs to come across what it has to.
+	least time.Duration
 	// again: one run takes minutes at most, so it is repeated until the time is over.
 	again bool
 	// counts are the numbers in the output, by what they are of: the sum of what the expression has in its parentheses,
@@ -27,46 +30,46 @@ const judged = "operations judged"
 
 var campaigns = []campaign{
 	{
-		name: "simulate", share: 46,
+		name: "simulate", share: 42,
 		command: []string{"make", "simulate", "SEED={seed}", "ARGS=-simulation.for={for}"},
 		counts: map[string]string{
 			judged: `(\d+) operations`, "trials": `(\d+) trials of`, "minutes of virtual time": `trials of (\S+) in`,
 		},
 	},
 	{
-		name: "faults", share: 14,
+		name: "faults", share: 12,
 		command: []string{"make", "faults", "FAULTS={for}", "SEED={seed}", "RACE=-race"},
 		counts: map[string]string{
 			judged: `\| operations checked \| (\d+)`, "trials": `\| trials \| (\d+)`, "faults": `\| faults proved \| (\d+)`,
 		},
 	},
 	{
-		name: "soak", share: 14,
+		name: "soak", share: 22,
 		command: []string{"make", "soak", "SOAK={for}", "ARGS=-soak.seed {seed}"},
 		counts:  map[string]string{judged: `(\d+) operations in`},
 	},
 	{
-		name: "storm", share: 4,
+		name: "storm", share: 3,
 		command: []string{"make", "storm", "STORM={for}", "ARGS=-takeover.seed {seed}"},
 		counts:  map[string]string{judged: `in all: \d+ takeovers; (\d+) operations`, "takeovers": `in all: (\d+) takeovers`},
 	},
 	{
-		name: "hostile", share: 4,
+		name: "hostile", share: 3, least: time.Minute,
 		command: []string{"make", "hostile", "HOSTILE={for}", "ARGS=-hostile.seed {seed}"},
 		counts:  map[string]string{judged: `(\d+) operations checked`, "moves": `(\d+) moves`},
 	},
 	{
-		name: "versions", share: 3, again: true,
+		name: "versions", share: 2, again: true,
 		command: []string{"go", "test", "-count=1", "-v", "-run", "^TestTwoVersions$", "./integration"},
 		counts:  map[string]string{judged: `(\d+) operations, \d+ grants`, "moves of shards": `(\d+) moves of shards`},
 	},
 	{
-		name: "mutants", share: 6,
+		name: "mutants", share: 5,
 		command: []string{"make", "mutants", "ARGS=-mutants.for {for} -mutants.first {next}"},
 		counts:  map[string]string{"mutants found": `found by .* in \d+ s: `, "not found": `not found: `},
 	},
 	{
-		name: "fuzz", share: 3,
+		name: "fuzz", share: 2,
 		command: []string{"make", "fuzz-blind", "EXECUTIONS={each}"},
 		counts:  map[string]string{"executions": `(\d+) executions of \d+ targets`},
 	},
@@ -76,7 +79,7 @@ var campaigns = []campaign{
 const targets = 40
 
 func (c campaign) arguments(length time.Duration, seed uint64, counted int) []string {
-	length = length.Round(time.Second)
+	length = max(length.Round(time.Second), c.least)
 	fill := strings.NewReplacer("{seed}", strconv.FormatUint(seed, 10), "{for}", length.String(),
 		"{each}", (length / targets).String(), "{next}", strconv.Itoa(counted))
 	args := make([]string, len(c.command))

@@ -186,7 +186,7 @@ const mostTelling = 12
 // telling returns the lines that say what has failed, and how it is repeated.
 func telling(output string) (lines []string) {
 	for line := range strings.Lines(output) {
-		for _, word := range []string{"--- FAIL", "again: ", "panic: ", "DATA RACE", "FAILED", "not found: ", "seed "} {
+		for _, word := range []string{"--- FAIL", "again: ", "panic: ", "DATA RACE", "FAILED", "not found: ", "vacuous: "} {
 			if strings.Contains(line, word) && !strings.Contains(line, "--- PASS") && len(lines) < mostTelling {
 				lines = append(lines, strings.TrimSpace(line))
 				break
