@@ -10,11 +10,11 @@ import (
 // campaign is one kind of tests that may go on for any time.
 type campaign struct {
 	name string
-	// share is how much of the time it has, in hundredths. Together they leave what building takes, and the second run of
-	// the soak, which takes a fifth of the first one.
+	// share is how much of the time it has, in hundredths. Together they leave what building takes, and the second run
+	// of the soak, which takes a fifth of the first one.
 	share float64
-	// command has {seed}, {for}, which is the time of the campaign, {each}, which is what each of some forty fuzz targets
-	// has of it, and {next}, which is how much earlier nights have counted.
+	// command has {seed}, {for}, which is the time of the campaign, {each}, which is what each of some forty fuzz
+	// targets has of it, and {next}, which is how much earlier nights have counted.
 	command []string
 	// least is how long it needs to come across what it has to.
 	least time.Duration
@@ -40,7 +40,8 @@ var campaigns = []campaign{
 		name: "faults", share: 12,
 		command: []string{"make", "faults", "FAULTS={for}", "SEED={seed}", "RACE=-race"},
 		counts: map[string]string{
-			judged: `\| operations checked \| (\d+)`, "trials": `\| trials \| (\d+)`, "faults": `\| faults proved \| (\d+)`,
+			judged: `\| operations checked \| (\d+)`, "trials": `\| trials \| (\d+)`,
+			"faults": `\| faults proved \| (\d+)`,
 		},
 	},
 	{
@@ -51,7 +52,9 @@ var campaigns = []campaign{
 	{
 		name: "storm", share: 3,
 		command: []string{"make", "storm", "STORM={for}", "ARGS=-takeover.seed {seed}"},
-		counts:  map[string]string{judged: `in all: \d+ takeovers; (\d+) operations`, "takeovers": `in all: (\d+) takeovers`},
+		counts: map[string]string{
+			judged: `in all: \d+ takeovers; (\d+) operations`, "takeovers": `in all: (\d+) takeovers`,
+		},
 	},
 	{
 		name: "hostile", share: 3, least: time.Minute,

@@ -183,14 +183,15 @@ func execute(ctx context.Context, length time.Duration, output io.Writer, args [
 // mostTelling bounds the lines of a failure that are kept in a result.
 const mostTelling = 12
 
-// telling returns the lines that say what has failed, and how it is repeated.
+// tells are in the lines that say what has failed, and how it is repeated.
+var tells = []string{"--- FAIL", "again: ", "panic: ", "DATA RACE", "FAILED", "not found: ", "vacuous: "}
+
+// telling returns the first lines with one of them.
 func telling(output string) (lines []string) {
 	for line := range strings.Lines(output) {
-		for _, word := range []string{"--- FAIL", "again: ", "panic: ", "DATA RACE", "FAILED", "not found: ", "vacuous: "} {
-			if strings.Contains(line, word) && !strings.Contains(line, "--- PASS") && len(lines) < mostTelling {
-				lines = append(lines, strings.TrimSpace(line))
-				break
-			}
+		tells := slices.ContainsFunc(tells, func(word string) bool { return strings.Contains(line, word) })
+		if tells && len(lines) < mostTelling {
+			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
 	return lines

@@ -12,7 +12,8 @@ func TestCounts(t *testing.T) {
 	outputs := map[string]string{
 		"simulate": "12 trials of 1h30m0s in 7.5s, with 12345 operations\n" +
 			"13 trials of 2h10m3s in 7.2s, with 1000 operations\n",
-		"faults":   "| operations checked | 100 |\n| faults proved | 7 |\n| trials | 2 |\n| trials with a violation | 0 |\n",
+		"faults": "| operations checked | 100 |\n| faults proved | 7 |\n| trials | 2 |\n" +
+			"| trials with a violation | 0 |\n",
 		"soak":     "900 operations in 5m0s, 3 a second; 2 retries\n100 operations in 1m0s, 2 a second; 0 retries\n",
 		"storm":    "in all: 40 takeovers; 300 operations (2 unknown) on 5 resources\n",
 		"hostile":  "3 connections, 20 moves, 4 MB sent\n10 records, 2 changes of theirs, 400 operations checked\n",

@@ -82,8 +82,8 @@ const heading = `# Results of the nights
 
 <!-- Written by make night and make generate from the files beside it. -->
 
-Each file here is of one run of ` + "`make night`" + `: the campaigns of [testing.md](../testing.md), each for its share of
-the time. A seed is the minute in which its night began. Times of the packages in ` + "`make test`" + ` are in
+Each file here is of one run of ` + "`make night`" + `: the campaigns of [testing.md](../testing.md), each for its share
+of the time. A seed is the minute in which its night began. Times of the packages in ` + "`make test`" + ` are in
 [times.txt](times.txt). What campaigns have found is in the [track record](../track-record.md).
 `
 
@@ -100,11 +100,12 @@ func page(all []night) []byte {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\nNights: %d. Operations judged: %s. Campaigns that failed: %d.\n", len(all), grouped(total), failed)
+	fmt.Fprintf(&b, "\nNights: %d. Operations judged: %s. Campaigns that failed: %d.\n", len(all), grouped(total),
+		failed)
 	for _, n := range all {
-		fmt.Fprintf(&b, "\n## %s\n\nCommit %s, %v hours, seed %d, %d cores, %s, %s.\n\n| campaign | minutes | has judged "+
-			"| failed |\n|---|---:|---|---|\n", n.Began.Format("2 January 2006, 15:04 MST"), n.Commit, n.Hours, n.Seed,
-			n.Cores, n.Go, n.System)
+		fmt.Fprintf(&b, "\n## %s\n\nCommit %s, %v hours, seed %d, %d cores, %s, %s.\n\n"+
+			"| campaign | minutes | has judged | failed |\n|---|---:|---|---|\n",
+			n.Began.Format("2 January 2006, 15:04 MST"), n.Commit, n.Hours, n.Seed, n.Cores, n.Go, n.System)
 		for _, r := range n.Campaigns {
 			outcome := "no"
 			if r.Failed {
