@@ -10,8 +10,8 @@ DASHBOARD := node deploy/grafana/dashboard.js
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
 MODULES := . messages clients cmd/holdfast/holdfasttest clients/holdfast/holdfastotel cmd/holdfast/otel integration/peers packaging $(GUARDS)
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev)
-# Folders of tests that need root or servers, or take long: make test and make night have them. All others are in make
-# check as well, also those that are new.
+# Folders and modules whose tests take long, or need root or servers of others: make test has them. All others are in
+# make check as well, also those that are new.
 LONG := integration $(addprefix integration/,access agent bench cluster faults fencekv fencenats hostile identity \
 	languages modules monitoring mutants nodes page register soak takeover tenants watch)
 LONG_MODULES := integration/peers packaging $(GUARDS)
@@ -115,7 +115,7 @@ clean: ## Remove build and coverage output.
 	rm -rf bin dist coverage.out coverage.html
 
 .PHONY: check
-check: test-typescript test-python ## Run what a change must pass: the tests that need neither root nor servers, 200 deployments, lint; about 8 minutes.
+check: test-typescript test-python ## Run what a change must pass: all tests but those of LONG and LONG_MODULES, 200 deployments in virtual time, lint; about 8 minutes.
 	@rm -f bin/tests
 	$(call in-all,$(filter-out $(LONG_MODULES),$(MODULES)),$(call go-test,-p 4,$$(go list ./... | grep -vxF $(LONG:%=-e github.com/holdfast-io/holdfast/%))))
 	@$(MAKE) --no-print-directory simulate lint
