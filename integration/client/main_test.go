@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,11 +21,7 @@ var url string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	flag.Parse()
-	// Parallel are the tests that wait most of the time.
-	if err := flag.Set("test.parallel", "12"); err != nil {
-		panic(err)
-	}
+	stand.AtOnce(12)
 	shared := &mainTB{}
 	defer shared.end()
 	url = newService(shared).URL()

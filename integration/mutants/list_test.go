@@ -73,12 +73,12 @@ var (
 	// envelopes are those of forwarded requests.
 	envelopes = suite{folder: "actors/node/routing", run: "^TestForwardedMessage$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
-	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
+	descendants = suite{folder: "cmd/holdfast", run: "^TestLockLostReachesWhatLeftTheGroup$"}
 	// certificates are of clients, strangers are servers with the certificate of a client, and loginFiles are those of
 	// --auth.
-	certificates = suite{folder: "integration", run: "^TestTLSByFlags$"}
-	strangers    = suite{folder: "integration", run: "^TestMembersWithTLS$/^OneAuthority$"}
-	loginFiles   = suite{folder: "integration", run: "^TestAuthRefusals$"}
+	certificates = suite{folder: "cmd/holdfast", run: "^TestTLSByFlags$"}
+	strangers    = suite{folder: "cmd/holdfast", run: "^TestMembersWithTLS$/^OneAuthority$"}
+	loginFiles   = suite{folder: "cmd/holdfast", run: "^TestAuthRefusals$"}
 	// powerCuts are of all nodes of a cluster at once.
 	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$",
 		args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
