@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -55,20 +54,6 @@ func TestEveryStatus(t *testing.T) {
 	// when the 100 ms are over
 	c.want(messages.Status_GRANTED, 4, acquire, `{"owner":"d","ttl_ms":60000,"wait_ms":60000}`)
 	c.want(messages.Status_TIMEOUT, 0, acquire, `{"owner":"e","ttl_ms":1000,"wait_ms":1}`)
-}
-
-func TestExpired(t *testing.T) {
-	_, c := start(t)
-	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":100}`)
-	granted := time.Now()
-	for c.ask(get, ``).GetStatus() == messages.Status_HELD {
-		if time.Since(granted) > patience {
-			t.Fatal("a lease of 100 ms does not end")
-		}
-	}
-	c.want(messages.Status_EXPIRED, 0, release, `{"owner":"a","token":1}`)
-	c.want(messages.Status_EXPIRED, 0, extend, `{"owner":"a","ttl_ms":1000}`)
-	c.want(messages.Status_NOT_HELD, 0, release, `{"owner":"b"}`)
 }
 
 // The same request again is the same grant, also across a restart.
@@ -144,20 +129,6 @@ func TestWordsOfJSON(t *testing.T) {
 			"status:GRANTED]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("got  %v\nwant %s", got, want)
-	}
-}
-
-func TestProtobuf(t *testing.T) {
-	_, c := start(t)
-	data, err := proto.Marshal(&messages.AcquireRequest{Owner: "a", TtlMs: 30_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []messages.Status{messages.Status_GRANTED, messages.Status_HELD} {
-		r := c.decode(messages.Protobuf, c.send(&nats.Msg{Subject: acquire, Data: data}))
-		if r.GetStatus() != want || r.GetLease().GetToken() != 1 {
-			t.Errorf("got %v, want %s", r, want)
-		}
 	}
 }
 

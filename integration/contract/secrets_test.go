@@ -122,16 +122,6 @@ func TestSecretsOfWaitingRequests(t *testing.T) {
 	})
 }
 
-// In JSON hash and secret are base64, as all bytes are.
-func TestSecretsInJSON(t *testing.T) {
-	_, c := start(t)
-	in := func(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
-	c.want(messages.Status_GRANTED, 1, acquire, fmt.Sprintf(`{"owner":"a","ttl_ms":60000,"secret_hash":%q}`,
-		in(messages.HashSecret(secret))))
-	c.want(messages.Status_NOT_OWNER, 1, release, `{"owner":"a"}`)
-	c.want(messages.Status_RELEASED, 0, release, fmt.Sprintf(`{"owner":"a","secret":%q}`, in(secret)))
-}
-
 // Hash and secret are shown nowhere; the journal has the hash, and pages and a restart keep it.
 func TestSecretsAreNotShown(t *testing.T) {
 	s, c := start(t)

@@ -53,28 +53,6 @@ func TestSet(t *testing.T) {
 	})
 }
 
-// Leases that are held together have metadata of their own.
-func TestSetOfSharedLeases(t *testing.T) {
-	_, c := start(t)
-	eachForm(t, c, func(q *requester) {
-		q.want(messages.Status_GRANTED, 1, reader("a"))
-		q.want(messages.Status_GRANTED, 2, reader("b"))
-		second := reader("a")
-		second.RequestId = "second"
-		q.want(messages.Status_GRANTED, 3, second)
-		q.want(messages.Status_UPDATED, 1, &messages.SetRequest{Owner: "a", Token: 1, Metadata: meta("one")})
-		q.want(messages.Status_UPDATED, 2, &messages.SetRequest{Owner: "b", Metadata: meta("two")})
-		q.want(messages.Status_INVALID, 0, &messages.SetRequest{Owner: "a", Metadata: meta("three")})
-		var got []string
-		for _, l := range q.state().GetHolders() {
-			got = append(got, l.GetMetadata()["value"])
-		}
-		if fmt.Sprint(got) != "[one two ]" {
-			t.Errorf("the metadata are %q", got)
-		}
-	})
-}
-
 // A set of an ephemeral lease is not recorded, and shown all the same.
 func TestSetOfAnEphemeralLease(t *testing.T) {
 	_, c := start(t)
