@@ -11,6 +11,7 @@ import (
 
 // A lease that is lost holds its resource back until the loss is confirmed, or its owner takes the resource back.
 func TestHeldBack(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		w := watch(t, s.Connect(), "holdfast.event."+q.key)
@@ -69,6 +70,7 @@ func (q *requester) wantHeldBack(request proto.Message, owner string, token uint
 
 // A listing of what is held back has each lost lease once, page by page, and no lease that is held.
 func TestListOfHeldBack(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for i := range 30 {
 		subject := fmt.Sprint(".orders.", i)
@@ -113,6 +115,7 @@ func TestListOfHeldBack(t *testing.T) {
 
 // An ephemeral lease cannot hold its resource back, and a delay has a bound.
 func TestDelayRules(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for json, want := range map[string]string{
 		`{"owner":"a","ttl_ms":60000,"delay_ms":3600001}`: "delay_ms: at most 3600000, got 3600001",

@@ -45,6 +45,7 @@ func with(request proto.Message, secret []byte) proto.Message {
 
 // Without the secret of a lease its owner is another owner: the answer is the one that those get.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		first := secretly(writer("a"))
@@ -94,6 +95,7 @@ func TestSecrets(t *testing.T) {
 
 // A waiting request is withdrawn and repeated with its secret only.
 func TestSecretsOfWaitingRequests(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		q.want(messages.Status_GRANTED, 1, writer("holder"))
@@ -124,6 +126,7 @@ func TestSecretsOfWaitingRequests(t *testing.T) {
 
 // Hash and secret are shown nowhere; the journal has the hash, and pages and a restart keep it.
 func TestSecretsAreNotShown(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.>")
 	hash := messages.HashSecret(secret)
@@ -174,6 +177,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 
 // What breaks a rule is refused with words that do not quote a secret.
 func TestInvalidSecrets(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		hash := writer("a")

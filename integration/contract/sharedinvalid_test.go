@@ -11,6 +11,7 @@ import (
 
 // What breaks a rule of shared leases is refused with the field, the rule and what to do instead, and changes nothing.
 func TestInvalidSharing(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		q.want(messages.Status_GRANTED, 1, of("a", 5, 1))
@@ -89,6 +90,7 @@ func (q *requester) wantUnchanged(before *messages.Reply) {
 
 // What no program with the contract's types can send is refused as well.
 func TestInvalidJSONOfSharing(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000,"limit":5}`)
 	for _, test := range []struct {

@@ -14,6 +14,7 @@ import (
 // A writer that has written lets readers in without letting go: under a new token, in one commit with those that wait
 // and fit now.
 func TestDowngrade(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		events := watch(t, s.Connect(), "holdfast.event."+q.key)
@@ -72,6 +73,7 @@ func TestDowngrade(t *testing.T) {
 
 // The events of shared leases show each lease, in the order of the decisions.
 func TestEventsOfSharedLeases(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.orders.*")
 	c.want(messages.Status_GRANTED, 1, acquire,
@@ -123,6 +125,7 @@ func TestEventsOfSharedLeases(t *testing.T) {
 
 // A reader that is gone when it is granted keeps no permit, and the others that were granted with it stay.
 func TestReaderThatIsGone(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		gone := *q
@@ -141,6 +144,7 @@ func TestReaderThatIsGone(t *testing.T) {
 
 // Without a listener the shared leases of a batch are taken back, and no others.
 func TestSharedLeasesOfABatchWithoutAListener(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, e := range encodings {
 		q := &requester{client: c, encoding: e, key: keysOf(e.String(), 1)[0]}

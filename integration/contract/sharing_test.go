@@ -12,6 +12,7 @@ import (
 
 // Many readers hold at once, or one writer. All readers of a phase have one fence, and the next writer a higher one.
 func TestReadersAndWriters(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		q.wantLease(q.want(messages.Status_GRANTED, 0, reader("r1")).GetLease(), "r1", 1, 1, unlimited, 0)
@@ -37,6 +38,7 @@ func TestReadersAndWriters(t *testing.T) {
 
 // No more permits are held than each holder tolerates, and each has a number that no other has.
 func TestSemaphore(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		q.wantLease(q.want(messages.Status_GRANTED, 0, of("a", 4, 2)).GetLease(), "a", 1, 1, 4, 0, 1)
@@ -59,6 +61,7 @@ func TestSemaphore(t *testing.T) {
 
 // A planned restart changes nothing but that the ephemeral leases end: what has ended is known as before.
 func TestSharedLeasesSurviveARestart(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	q := &requester{client: c, key: keysOf("k", 1)[0]}
 	for token, r := range []*messages.AcquireRequest{of("a", 9, 3), of("b", 8, 1), of("gone", 9, 2), of("c", 7, 1)} {
@@ -94,6 +97,7 @@ func TestSharedLeasesSurviveARestart(t *testing.T) {
 
 // A listing has one entry for each lease, in pages of any size, and the queues of the resources in a page.
 func TestListOfSharedLeases(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	want := map[string]int{"holdfast.acquire.solo": 1, "holdfast.acquire.three": 3, "holdfast.acquire.many": 30}
 	for subject, n := range want {
@@ -159,6 +163,7 @@ func (c *client) leases(limit int) (all []listed) {
 
 // A listing page by page, while holders come and go, has each lease that was held all the time, once.
 func TestListWhileHoldersComeAndGo(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	const subject = ".orders.42"
 	for i := range 20 {
@@ -189,6 +194,7 @@ func TestListWhileHoldersComeAndGo(t *testing.T) {
 
 // An answer shows the first 100 holders and the first 100 of those that wait, and counts all.
 func TestManyHoldersAndWaiters(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	key := keysOf("k", 1)[0]
 	const holders, waiters = 150, 120
