@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,6 +22,7 @@ import (
 const bound = 30 * time.Second
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	stand.AtOnce(8)
 	if testing.Short() { // all of them start processes
 		return

@@ -113,14 +113,6 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestRequestID(t *testing.T) {
-	t.Parallel()
-	p := serve(t)
-	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--request-id", "a").want(t, 0, `token 1`)
-	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--request-id", "a").want(t, 0, `token 1`)
-	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--request-id", "b").want(t, 3, `^held: `)
-}
-
 func TestTightenedLimits(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--min-ttl", "1s", "--max-ttl", "1m")

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,15 +30,6 @@ func TestBreak(t *testing.T) {
 		`^\{"status":"STALE_TOKEN","lease":\{.*"owner":"you","token":"2",`)
 	p.holdfast(t, "break", "orders.42", "--token", "2", "--json").want(t, 0, `^\{"status":"RELEASED"`)
 	p.holdfast(t, "break", "people.7", "--token", "1", "--json").want(t, 4, `^\{"status":"NOT_HELD"`)
-}
-
-func TestBreakHandsTheLockOn(t *testing.T) {
-	t.Parallel()
-	p := serve(t)
-	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
-	granted := p.wait1(t, "orders.42")
-	p.holdfast(t, "break", "orders.42", "--token", "1").want(t, 0, `^broke`)
-	(<-granted).want(t, 0, `^acquired orders\.42: token 2`)
 }
 
 // wait1 makes one more request wait for a resource that is held, and returns what will come of it.
@@ -193,47 +183,6 @@ func granted(t *testing.T, answer *nats.Subscription) {
 	if !strings.Contains(string(m.Data), `"GRANTED"`) {
 		t.Fatalf("not granted: %s", m.Data)
 	}
-}
-
-// More than two pages are held, over several shards.
-func TestListOfManyPages(t *testing.T) {
-	t.Parallel()
-	p := serve(t, "--shards", "3")
-	nc := stand.Dial(t, p.url)
-	const many = 2500
-	var answers []*nats.Subscription
-	var want []string
-	for i := range many {
-		want = append(want, fmt.Sprintf("orders.%04d", i))
-		answers = append(answers, acquire(t, nc, want[i], `{"owner":"me","ttl_ms":600000}`))
-	}
-	for _, answer := range answers {
-		granted(t, answer)
-	}
-	names := resourcesOf(t, p.holdfast(t, "ls", "--json"))
-	if slices.Sort(names); !slices.Equal(names, want) {
-		t.Errorf("%d in JSON, wanted %d, each once", len(names), len(want))
-	}
-	if n := len(resourcesOf(t, p.holdfast(t, "ls", "--json", "--limit", "1700"))); n != 1700 {
-		t.Errorf("%d with --limit 1700", n)
-	}
-	table := rows(p.holdfast(t, "ls").stdout)
-	if len(table) != many+1 || table[0] != titles {
-		t.Fatalf("%d lines below %q", len(table)-1, table[0])
-	}
-	for i, line := range table[1:] {
-		if !strings.HasPrefix(line, want[i]+" me 1 ") {
-			t.Fatalf("line %d: %s", i, line)
-		}
-	}
-}
-
-func TestListRefused(t *testing.T) {
-	t.Parallel()
-	run(t, "ls", "--server", "nats://127.0.0.1:1").want(t, 5, `^holdfast: no NATS server answers at `)
-	p := serve(t)
-	p.holdfast(t, "ls", "--prefix", "other").want(t, 5,
-		`^holdfast: no Holdfast node with the prefix "other" answers at `)
 }
 
 // Each limit refuses what goes beyond it, and says which it is.

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -19,6 +20,7 @@ const patience = time.Minute
 var url string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	stand.AtOnce(12)
 	os.Exit(fencetest.Main(m, func(tb testing.TB) {
 		tb.Helper()

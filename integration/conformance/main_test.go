@@ -23,6 +23,7 @@ var driverFlag = flag.String("conformance.driver", "",
 		"root of the repository")
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	stand.AtOnce(8)
 	os.Exit(stand.Main(m))
 }
