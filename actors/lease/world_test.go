@@ -1,7 +1,6 @@
 package lease_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -89,6 +88,8 @@ type situation struct {
 	// nil: they are not known yet.
 	choices []choice
 	numbers []int
+	// isIdle: the last step took no time and changed no lease, so that the choices name the same instants and tokens.
+	isIdle bool
 }
 
 func (w *world) begin() exhaustive.Situation {
@@ -143,7 +144,7 @@ func (n *situation) Moves() int {
 		return len(n.choices)
 	}
 	if n.numbers == nil {
-		n.Key()
+		n.Key(nil)
 	}
 	unknown := slices.Index(n.numbers, -1)
 	for i := range n.world.steps {
@@ -191,12 +192,13 @@ func (a *audit) due() lease.Instant {
 // vacant returns a subject on which no answer is expected.
 func (a *audit) vacant() string {
 	for n := 0; ; n++ {
-		subject := fmt.Sprint("q", n)
-		if _, taken := a.open[subject]; !taken {
+		if subject := inboxes[n]; isFrom(subject, a.open) < 0 {
 			return subject
 		}
 	}
 }
+
+var inboxes = []string{"q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"}
 
 // Fork implements exhaustive.Situation.
 func (n *situation) Fork() exhaustive.Situation {
@@ -224,18 +226,26 @@ func (n *situation) dated(move int) step {
 // Take implements exhaustive.Situation.
 func (n *situation) Take(move int, reached map[string]int) error {
 	s := n.dated(move)
-	n.at, n.choices, n.numbers, n.audit.seen = s.at, nil, nil, reached
 	o := n.state.Step(s.time(), s.event())
+	n.isIdle = s.at == n.at && len(o.Changes) == 0
+	n.at, n.choices, n.numbers, n.audit.seen = s.at, nil, nil, reached
 	if s.verb == "takeover" {
 		n.beginTerm(n.state.Image())
 	}
-	n.audit.check(s, o, n.state)
+	n.audit.check(&s, o, n.state)
 	return exhaustive.Wrong(n.audit.faults)
 }
 
+// Resume implements exhaustive.Situation.
+func (n *situation) Resume(before exhaustive.Situation) bool {
+	b := before.(*situation)
+	n.choices, n.numbers = b.choices, b.numbers
+	return n.isIdle
+}
+
 // Key implements exhaustive.Situation.
-func (n *situation) Key() (key []byte) {
-	key, n.numbers = lease.Key([]*lease.State{n.state}, n.at, n.world.names)
+func (n *situation) Key(key []byte) []byte {
+	key, n.numbers = lease.Key(key, []*lease.State{n.state}, n.at, n.world.names)
 	return key
 }
 
@@ -243,9 +253,9 @@ func (n *situation) Key() (key []byte) {
 func (a *audit) fork() *audit {
 	fork := *a
 	fork.image = a.image.Clone()
-	fork.held, fork.lost, fork.queue = slices.Clone(a.held), slices.Clone(a.lost), slices.Clone(a.queue)
-	fork.fences, fork.slots, fork.open, fork.over = maps.Clone(a.fences), maps.Clone(a.slots), maps.Clone(a.open),
-		maps.Clone(a.over)
+	fork.held, fork.lost, fork.slots = slices.Clone(a.held), slices.Clone(a.lost), slices.Clone(a.slots)
+	fork.queue, fork.open = slices.Clone(a.queue), slices.Clone(a.open)
+	fork.grants, fork.over = slices.Clip(a.grants), slices.Clip(a.over)
 	return &fork
 }
 
