@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -68,12 +67,7 @@ func (f Found) String() string {
 	if f.Ended {
 		all = ", which is all there is"
 	}
-	var words []string
-	for _, what := range slices.Sorted(maps.Keys(f.Reached)) {
-		words = append(words, fmt.Sprintf("%s: %d", what, f.Reached[what]))
-	}
-	return fmt.Sprintf("%d situations by %d moves, to a depth of %d%s; %s",
-		f.Situations, f.Moves, f.Depth, all, strings.Join(words, ", "))
+	return fmt.Sprintf("%d situations by %d moves, to a depth of %d%s", f.Situations, f.Moves, f.Depth, all)
 }
 
 // digest stands for a situation in the place of its key. Of ten million situations, two have the same 128 bits of

@@ -163,12 +163,14 @@ func (a *audit) change(s *step, c *journal.Change, next []*journal.Change) {
 	h := a.held[place]
 	a.want((now >= h.deadline) == (c.GetKind() == messages.Event_EXPIRED),
 		"%s with %v to go", changeLine{c}, h.deadline.Sub(now))
-	same := proto.CloneOf(g)
+	same := g
 	switch c.GetKind() {
 	case messages.Event_EXTENDED:
+		same = proto.CloneOf(g)
 		same.TtlMs, same.ExtendOrder = h.GetTtlMs(), h.GetExtendOrder()
 		a.counts(s, c, g.GetExtendOrder(), h.GetExtendOrder())
 	case messages.Event_UPDATED:
+		same = proto.CloneOf(g)
 		same.Metadata, same.SetOrder = h.GetMetadata(), h.GetSetOrder()
 		a.counts(s, c, g.GetSetOrder(), h.GetSetOrder())
 	}

@@ -116,10 +116,7 @@ func NewNames(resources, owners, ids []string, hashes [][]byte, sessions []strin
 // It leaves out what is shown and never looked at: wall clocks, the tokens of requests that have ended, the numbers
 // of losses. It does not know that the memory of ended requests is bounded, which no search comes near.
 func Key(key []byte, states []*State, now Instant, names *Names) (_ []byte, numbers []int) {
-	k := &keyer{key: key, now: now, names: names, numbers: make([]int, len(names.owners))}
-	for i := range k.numbers {
-		k.numbers[i] = -1
-	}
+	k := &keyer{key: key, now: now, names: names, numbers: slices.Repeat([]int{-1}, len(names.owners))}
 	for _, s := range states {
 		k.state(s)
 	}
@@ -242,11 +239,11 @@ func (k *keyer) ended(states []*State) {
 		if !ok {
 			panic("a request of which the search has no name")
 		}
-		text := []byte{kind, byte(known.resource), byte(digit(known.token > 0))}
+		text := append(make([]byte, 0, 64), kind, byte(known.resource), byte(digit(known.token > 0)))
 		if known.token > 0 {
 			text = binary.AppendUvarint(text, uint64(states[known.resource].image.Token())-known.token)
 		}
-		text = binary.AppendUvarint(append(text, known.rest...), n)
+		text = append(binary.AppendUvarint(append(text, known.rest...), n), 0)
 		all = append(all, memory{known.owner, string(text)})
 	}
 	k.put(digit(len(m.parts) > 0 && m.parts[0].first < k.now)) // see EndedRequests.remembersSince
@@ -269,7 +266,7 @@ func (k *keyer) ended(states []*State) {
 	slices.SortFunc(all, func(a, b memory) int { return cmp.Compare(a.text, b.text) })
 	of := make([]string, len(k.numbers))
 	for _, a := range all {
-		of[a.owner] += a.text + "\x00"
+		of[a.owner] += a.text
 	}
 	order := make([]int, len(of))
 	for i := range order {

@@ -51,7 +51,7 @@ type step struct {
 	meta string
 	// order is the number of an extend or a set.
 	order uint64
-	// aim is which token a move of a search names: see [aims].
+	// aim is which token a move of a search names: see [audit.aim].
 	aim string
 	// nogrant and nowait are the limits of the node that stand in the way.
 	nogrant, nowait string

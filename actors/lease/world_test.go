@@ -30,50 +30,29 @@ type world struct {
 	names *lease.Names
 }
 
-// aims are the tokens that a move may name, by the words that stand for them.
-var aims = map[string]func(a *audit, who string) []uint64{
-	"own": func(a *audit, who string) (all []uint64) {
-		for _, h := range a.held {
-			if h.GetOwner() == who {
-				all = append(all, h.GetToken())
-			}
+// aim returns the tokens that a move of somebody may name, by the word that stands for them.
+func (a *audit) aim(word, who string) (tokens []uint64) {
+	held := a.held
+	switch word {
+	case "":
+		return []uint64{0}
+	case "last":
+		if a.last != nil {
+			tokens = append(tokens, a.last.GetToken())
 		}
-		return all
-	},
-	"other": func(a *audit, who string) []uint64 {
-		for _, h := range a.held {
-			if h.GetOwner() != who {
-				return []uint64{h.GetToken()}
-			}
+		return tokens
+	case "lost":
+		held = a.lost
+	}
+	for _, h := range held {
+		switch isOwn := h.GetOwner() == who; {
+		case word == "former" && isOwn && h.GetFormer() > 0:
+			tokens = append(tokens, h.GetFormer())
+		case word == "own" && isOwn, word == "other" && !isOwn && len(tokens) == 0, word == "held", word == "lost":
+			tokens = append(tokens, h.GetToken())
 		}
-		return nil
-	},
-	"held": func(a *audit, _ string) (all []uint64) {
-		for _, h := range a.held {
-			all = append(all, h.GetToken())
-		}
-		return all
-	},
-	"lost": func(a *audit, _ string) (all []uint64) {
-		for _, h := range a.lost {
-			all = append(all, h.GetToken())
-		}
-		return all
-	},
-	"former": func(a *audit, who string) (all []uint64) {
-		for _, h := range a.held {
-			if h.GetOwner() == who && h.GetFormer() > 0 {
-				all = append(all, h.GetFormer())
-			}
-		}
-		return all
-	},
-	"last": func(a *audit, _ string) []uint64 {
-		if a.last == nil {
-			return nil
-		}
-		return []uint64{a.last.GetToken()}
-	},
+	}
+	return tokens
 }
 
 // situation is a resource, beside what its audit knows, at an instant.
@@ -152,11 +131,7 @@ func (n *situation) Moves() int {
 		if place := slices.Index(n.world.owners, s.who); unknown >= 0 && place > unknown && n.numbers[place] < 0 {
 			continue
 		}
-		if s.aim == "" {
-			n.choices = append(n.choices, choice{s, s.token, n.at})
-			continue
-		}
-		for _, token := range aims[s.aim](n.audit, s.who) {
+		for _, token := range n.audit.aim(s.aim, s.who) {
 			n.choices = append(n.choices, choice{s, token, n.at})
 		}
 	}
@@ -317,6 +292,7 @@ var worlds = []*world{
 		moves: []string{
 			"owner acquire ttl=100ms", "owner acquire ttl=100ms limit=2", "owner release aim=own",
 			"owner extend ttl=150ms order=1", "owner extend ttl=50ms order=2", "owner extend ttl=100ms order=3 limit=3",
+			"owner extend ttl=100ms limit=3",
 			"owner extend ttl=50ms", "owner set meta=one order=1", "owner set meta=two order=2", "owner set meta=one",
 			"owner set aim=own order=3", "node takeover",
 		},

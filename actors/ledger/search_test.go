@@ -570,7 +570,7 @@ func (s *shardState) purge(through uint64) {
 }
 
 var shardWorlds = []*shardWorld{
-	{name: "one append in flight", inFlight: 1, copies: 1, depth: 9,
+	{name: "one append in flight", inFlight: 1, copies: 1, depth: 10,
 		rare: []string{"deposed", "found", "read from a page"}},
 }
 
