@@ -236,7 +236,7 @@ func (a *audit) fork() *audit {
 
 var worlds = []*world{
 	{
-		name: "mutex", owners: []string{"ann", "bob", "cid"}, depth: 5, later: 50 * ms,
+		name: "mutex", owners: []string{"ann", "bob", "cid"}, depth: 5, later: 50 * ms, floor: 7,
 		moves: []string{
 			"owner acquire ttl=100ms", "owner acquire ttl=150ms wait=100ms room=2",
 			"owner acquire ttl=100ms wait=150ms id=x room=2", "owner acquire ttl=100ms id=y batched",

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/actors/exhaustive"
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -19,7 +20,10 @@ import (
 // position that it expects to be the last, or not at all. Appends, answers and purges are on their way for any time,
 // and answers may be lost.
 
-const searched = "r"
+const (
+	searched = "r"
+	ttl      = time.Second
+)
 
 // shardWorld is what may happen.
 type shardWorld struct {
@@ -431,7 +435,7 @@ func (s *shardState) decide(i int) error {
 		}
 	}
 	c := &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
-		Resource: searched, Owner: fmt.Sprint("client of n", i), Token: uint64(image.Token()) + 1, TtlMs: 1000,
+		Resource: searched, Owner: fmt.Sprint("client of n", i), Token: uint64(image.Token()) + 1, TtlMs: uint32(ttl.Milliseconds()),
 	}}
 	if image.Held() {
 		c = &journal.Change{Kind: messages.Event_RELEASED, Grant: image.Last().Grant}
@@ -529,8 +533,12 @@ func (s *shardState) learn(i int, r *record, isStored bool, reached map[string]i
 	}
 	n.phase = owning
 	n.way = append(n.way, step{kind: readRecord, position: uint64(position), record: r})
-	if _, err := n.read(); err != nil {
+	l, err := n.read()
+	if err != nil {
 		return fmt.Errorf("n%d cannot apply its own commit: %w", i, err)
+	}
+	if image := l.Image(searched); image.Held() && image.Soonest() != lease.Instant(ttl) {
+		return fmt.Errorf("n%d ends a lease of %v at %v", i, ttl, image.Soonest())
 	}
 	for _, c := range r.GetCommit().GetChanges() {
 		token := messages.Token(c.GetGrant().GetToken())
