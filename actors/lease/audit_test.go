@@ -191,7 +191,8 @@ func (a *audit) change(s *step, c *journal.Change, next []*journal.Change) {
 		return
 	}
 	a.over = append(a.over, requestOf(g))
-	if isLoss := c.GetKind() == messages.Event_EXPIRED || c.GetKind() == messages.Event_BROKEN; isLoss && (g.GetDelayMs() > 0 || g.GetConfirm()) {
+	isLoss := c.GetKind() == messages.Event_EXPIRED || c.GetKind() == messages.Event_BROKEN
+	if isLoss && (g.GetDelayMs() > 0 || g.GetConfirm()) {
 		a.lost = append(a.lost, holding{g, now.Add(duration(g.GetDelayMs()))})
 	}
 }
@@ -244,8 +245,8 @@ func requestOf(g *journal.Grant) request {
 func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 	h := holding{g, now.Add(duration(g.GetTtlMs()))}
 	line := leaseLine{g}
-	a.want(!slices.Contains(a.over, requestOf(g)) || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(),
-		g.GetOwner())
+	a.want(g.GetRequestId() == "" || !slices.Contains(a.over, requestOf(g)),
+		"granted to request %s of %s, which had ended", g.GetRequestId(), g.GetOwner())
 	a.want(g.GetToken() == a.token+1, "token %d comes after %d", g.GetToken(), a.token)
 	a.want(len(a.lost) == 0, "%s is granted while %v holds the resource back", line, a.lost)
 

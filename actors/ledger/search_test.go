@@ -32,6 +32,8 @@ type shardWorld struct {
 	inFlight int
 	// copies is how many more copies of an append may be on their way.
 	copies int
+	// shared: leases are shared, and one of them is lost.
+	shared bool
 	depth  int
 	rare   []string
 }
@@ -213,7 +215,8 @@ func (s *shardState) Key(key []byte) []byte {
 			key = binary.AppendUvarint(key, n)
 		}
 	}
-	put(s.last, s.truth.tail.Number, s.truth.tail.Epoch, uint64(s.truth.image.Token()), digit(s.truth.image.Held()))
+	put(s.last, s.truth.tail.Number, s.truth.tail.Epoch, uint64(s.truth.image.Token()),
+		uint64(s.truth.image.Leases()))
 	put(uint64(len(s.bucket)))
 	for _, r := range s.bucket {
 		put(r.position)
@@ -396,9 +399,9 @@ func (s *shardState) open(i int, reached map[string]int) error {
 	if err := l.Complete(); err != nil {
 		return fmt.Errorf("n%d: %w", i, err)
 	}
-	if got, want := l.Image(searched), s.truth.image; got.Held() != want.Held() || got.Token() != want.Token() {
-		return fmt.Errorf("n%d has read token %d, held %v; stored is %d, %v", i, got.Token(), got.Held(), want.Token(),
-			want.Held())
+	if got, want := l.Image(searched), s.truth.image; got.Counts() != want.Counts() || got.Token() != want.Token() {
+		return fmt.Errorf("n%d has read token %d, %+v; stored is %d, %+v", i, got.Token(), got.Counts(), want.Token(),
+			want.Counts())
 	}
 	if l.First() > 1 {
 		reached["read from a page"]++
@@ -434,15 +437,41 @@ func (s *shardState) decide(i int) error {
 			tail.GetCommit().Number++
 		}
 	}
-	c := &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
-		Resource: searched, Owner: fmt.Sprint("client of n", i), Token: uint64(image.Token()) + 1, TtlMs: uint32(ttl.Milliseconds()),
-	}}
-	if image.Held() {
-		c = &journal.Change{Kind: messages.Event_RELEASED, Grant: image.Last().Grant}
-	}
-	tail.GetCommit().Changes = []*journal.Change{c}
+	tail.GetCommit().Changes = s.world.decide(image)
 	s.send(i, tail)
 	return nil
+}
+
+// decide returns the changes that grant the resource, or end all its leases.
+func (w *shardWorld) decide(image lease.Image) (all []*journal.Change) {
+	add := func(kind messages.Event_Kind, g *journal.Grant) {
+		all = append(all, &journal.Change{Kind: kind, Grant: g})
+	}
+	first := uint64(image.Token()) + 1
+	grant := func(slot uint32) *journal.Grant {
+		g := &journal.Grant{Resource: searched, Owner: "o", Token: first + uint64(slot), TtlMs: uint32(ttl.Milliseconds())}
+		if w.shared {
+			g.Limit, g.Slots, g.Phase, g.Confirm = 3, []uint32{slot}, first, slot == 0
+		}
+		return g
+	}
+	switch {
+	case !image.IsFree():
+		for l := range image.Holdings() {
+			add(messages.Event_RELEASED, l.Grant)
+		}
+		for l := range image.Lost() {
+			add(messages.Event_CONFIRMED, l.Grant)
+		}
+	case w.shared:
+		for slot := range uint32(3) {
+			add(messages.Event_ACQUIRED, grant(slot))
+		}
+		add(messages.Event_BROKEN, all[0].GetGrant())
+	default:
+		add(messages.Event_ACQUIRED, grant(0))
+	}
+	return all
 }
 
 // arrive stores an append, or not.
@@ -479,7 +508,7 @@ func (t *truth) add(r *record) error {
 	}
 	for _, c := range r.GetCommit().GetChanges() {
 		isGrant := c.GetKind() == messages.Event_ACQUIRED
-		if isGrant && (t.image.Held() || c.GetGrant().GetToken() <= uint64(t.image.Token())) {
+		if isGrant && (!t.image.Admits(c.GetGrant()) || c.GetGrant().GetToken() <= uint64(t.image.Token())) {
 			return fmt.Errorf("token %d is granted behind %d, held %v", c.GetGrant().GetToken(), t.image.Token(),
 				t.image.Held())
 		}
@@ -537,7 +566,7 @@ func (s *shardState) learn(i int, r *record, isStored bool, reached map[string]i
 	if err != nil {
 		return fmt.Errorf("n%d cannot apply its own commit: %w", i, err)
 	}
-	if image := l.Image(searched); image.Held() && image.Soonest() != lease.Instant(ttl) {
+	if image := l.Image(searched); image.Held() && !image.HeldBack() && image.Soonest() != lease.Instant(ttl) {
 		return fmt.Errorf("n%d ends a lease of %v at %v", i, ttl, image.Soonest())
 	}
 	for _, c := range r.GetCommit().GetChanges() {
@@ -580,6 +609,8 @@ func (s *shardState) purge(through uint64) {
 var shardWorlds = []*shardWorld{
 	{name: "one append in flight", inFlight: 1, copies: 1, depth: 10,
 		rare: []string{"deposed", "found", "read from a page"}},
+	{name: "leases that are shared and lost", inFlight: 1, shared: true, depth: 9,
+		rare: []string{"read from a page"}},
 }
 
 func TestSearch(t *testing.T) {
