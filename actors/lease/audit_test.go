@@ -409,7 +409,8 @@ func caused(c *journal.Change, s *step, o lease.Outcome) bool {
 		if c.GetReason() == "downgraded" {
 			return s.verb == "extend" && own == messages.Status_EXTENDED
 		}
-		return s.verb == "undeliverable" || s.verb == "release" && own == messages.Status_RELEASED
+		isOfRequest := s.id == "" || s.token != 0 || s.id == c.GetGrant().GetRequestId()
+		return s.verb == "undeliverable" || s.verb == "release" && own == messages.Status_RELEASED && isOfRequest
 	case messages.Event_UPDATED:
 		return s.verb == "set" && own == messages.Status_UPDATED
 	case messages.Event_BROKEN:

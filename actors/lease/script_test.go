@@ -203,7 +203,7 @@ func (s step) String() string {
 }
 
 func (s step) event() lease.Event {
-	from := messages.ReplyTo{Subject: s.from, Batched: s.batched}
+	from := messages.ReplyTo{Subject: s.from, Batched: s.batched, Origin: messages.Origin{Identity: s.who}}
 	switch s.verb {
 	case "acquire":
 		r := &messages.AcquireRequest{
