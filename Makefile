@@ -47,7 +47,7 @@ HOSTILE ?= 10m
 FAULTS ?= 30m
 TRIALS ?= 1000
 SEED ?= 0
-DEEPER ?= 1
+DEEPER ?= 2
 ROUNDS ?= 3
 RACE ?=
 
@@ -202,7 +202,7 @@ kills: ## Kill a server KILLS (100) times under running watches.
 	go test -race -count 1 -timeout 0 -v -run Killed ./integration/watch -watch.kills $(KILLS)
 
 .PHONY: search
-search: ## Search everything that can happen to a lock and to a shard, DEEPER (1) moves further than in each test run; ARGS="-within 10m".
+search: ## Search everything that can happen to a lock and to a shard, DEEPER (2) moves further than in each test run; ARGS="-within 10m".
 	go test -count 1 -timeout 0 -v -run '^TestSearch' ./actors/lease ./actors/ledger -deeper $(DEEPER) $(ARGS)
 
 .PHONY: simulate
