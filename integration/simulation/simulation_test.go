@@ -44,6 +44,9 @@ func TestTrials(t *testing.T) {
 	var operations, n int
 	seen := make(map[string]bool)
 	for ; n < *trials && *within == 0 || time.Since(began) < *within; n++ {
+		if t.Failed() && failFast() {
+			break
+		}
 		x := NewTrial(*seed + uint64(n))
 		t.Run(fmt.Sprint("seed ", x.Seed), func(t *testing.T) {
 			o := judge(t, x)
@@ -74,6 +77,9 @@ func TestTrials(t *testing.T) {
 	}
 }
 
+// failFast reports whether nothing is to begin after a failure.
+func failFast() bool { return flag.Lookup("test.failfast").Value.String() == "true" }
+
 // judge runs a trial and checks what it has shown. Of one that fails it reports what is left when each fault that does
 // not matter is left out.
 func judge(t *testing.T, x Trial) Outcome {
@@ -89,6 +95,9 @@ func judge(t *testing.T, x Trial) Outcome {
 	o, err := x.check(t)
 	if err == nil {
 		return o
+	}
+	if failFast() {
+		t.Fatalf("seed %d: %v", x.Seed, err)
 	}
 	var log strings.Builder
 	x = x.shrink(t)
