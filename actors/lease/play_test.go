@@ -63,7 +63,7 @@ func (p *play) step(t tester, s step) lease.Outcome {
 	if wake, next := p.state.Wake(), p.model.next(); wake > next {
 		p.fail(t, "wakes at %v, after %v", wake, next)
 	}
-	if p.audit.check(s, o, p.state); len(p.audit.faults) > 0 {
+	if p.audit.check(&s, o, p.state); len(p.audit.faults) > 0 {
 		p.fail(t, "%s", strings.Join(p.audit.faults, "\n"))
 	}
 	return o
