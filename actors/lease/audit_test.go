@@ -236,6 +236,9 @@ func opensHash(s *step, g *journal.Grant) bool {
 	return len(g.GetSecretHash()) == 0 || slices.Equal(g.GetSecretHash(), hashOf(s.secret))
 }
 
+// request names a request: its owner, its id, and the hash of its secret or none.
+type request struct{ owner, id, hash string }
+
 // requestOf names the request of a grant.
 func requestOf(g *journal.Grant) request {
 	return request{g.GetOwner(), g.GetRequestId(), string(g.GetSecretHash())}
@@ -419,6 +422,22 @@ func caused(c *journal.Change, s *step, o lease.Outcome) bool {
 		return s.verb != "confirm" || own == messages.Status_RELEASED || c.GetReason() == "the delay is over"
 	default:
 		return c.GetKind() == messages.Event_EXPIRED
+	}
+}
+
+// reports reports whether the answer shows the change.
+func reports(a lease.Answer, c *journal.Change) bool {
+	same := a.Reply.GetLease().GetToken() == c.GetGrant().GetToken()
+	switch status := a.Reply.GetStatus(); c.GetKind() {
+	case messages.Event_ACQUIRED:
+		return same && (status == messages.Status_GRANTED ||
+			status == messages.Status_EXTENDED && c.GetGrant().GetFormer() > 0)
+	case messages.Event_CONFIRMED:
+		return status == messages.Status_RELEASED && c.GetReason() != "the delay is over"
+	case messages.Event_RELEASED, messages.Event_BROKEN:
+		return status == messages.Status_RELEASED && c.GetReason() != "downgraded"
+	default:
+		return false
 	}
 }
 
