@@ -110,6 +110,10 @@ func (a *audit) check(s *step, o lease.Outcome, after *lease.State) {
 		a.open = append(a.open, s)
 	}
 	a.cameAgain(s, o)
+	if s.verb == "release" && ownAnswer(s, o) == messages.Status_CANCELLED {
+		i := slices.IndexFunc(a.queue, func(w *step) bool { return w.id == s.id && w.who == s.who })
+		a.want(i >= 0 && s.knows(a.queue[i].hash), "%s withdraws a request of another", s)
+	}
 	for i, c := range o.Changes {
 		a.change(s, c, o.Changes[i+1:])
 		a.seen[s.verb+" makes "+c.GetKind().String()]++
@@ -409,9 +413,11 @@ func caused(c *journal.Change, s *step, o lease.Outcome) bool {
 		if c.GetReason() == "downgraded" {
 			return s.verb == "extend" && own == messages.Status_EXTENDED
 		}
-		isNamed := s.id == "" || s.token != 0 || s.id == c.GetGrant().GetRequestId()
+		g := c.GetGrant()
+		isNamed := s.token == 0 && (s.id == "" || s.id == g.GetRequestId()) ||
+			s.token != 0 && (s.token == g.GetToken() || s.token == g.GetFormer())
 		return s.verb == "undeliverable" ||
-			s.verb == "release" && own == messages.Status_RELEASED && isNamed && opensHash(s, c.GetGrant())
+			s.verb == "release" && own == messages.Status_RELEASED && isNamed && opensHash(s, g)
 	case messages.Event_UPDATED:
 		return s.verb == "set" && own == messages.Status_UPDATED
 	case messages.Event_BROKEN:
