@@ -13,7 +13,7 @@ VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev
 # Folders and modules whose tests take long, or need root or servers of others: make test has them. All others are in
 # make check as well, also those that are new.
 LONG := integration $(addprefix integration/,access agent bench cluster faults fencekv fencenats hostile identity \
-	languages modules monitoring mutants nodes page register soak takeover tenants watch)
+	languages modules monitoring mutants nodes page soak tenants watch)
 LONG_MODULES := integration/peers packaging $(GUARDS)
 # The time of all files in the packages, so that a commit has one set of packages.
 TIME := $(shell git log -1 --format=%ct 2>/dev/null)
