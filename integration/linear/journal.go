@@ -21,8 +21,13 @@ import (
 // Journal is what the buckets of a deployment hold, or held when it was read. It is not safe for
 // concurrent use.
 type Journal struct {
-	shards [][]placed
+	shards  [][]placed
+	partial bool
 }
+
+// NewPartialJournal returns a journal for records of which earlier ones are missing. [Check] does not audit it, and
+// uses what it has of each resource.
+func NewPartialJournal() *Journal { return &Journal{partial: true} }
 
 // placed is a record where it stands.
 type placed struct {
