@@ -35,6 +35,7 @@ var usual = []string{
 	"acquire GRANTED", "acquire HELD", "acquire HELD_BACK", "acquire TIMEOUT", "acquire CANCELLED", "acquire EXPIRED",
 	"acquire RELEASED", "release RELEASED", "release EXPIRED", "extend EXTENDED", "extend EXPIRED", "set UPDATED",
 	"break RELEASED", "confirm RELEASED", "get HELD", "get FREE", "keep EXTENDED", "end RELEASED",
+	"panic of actors.(*term).stored", "panic of actors.newTerm", "panic of replay", "panic of actors.(*resourceActor).decide",
 }
 
 // Whatever goes wrong, each answer of the service is one that a correct lock gives, and agrees with the journal.
@@ -58,6 +59,7 @@ func TestTrials(t *testing.T) {
 			for _, f := range o.Faults {
 				seen[f.Name] = true
 			}
+			seen["lasting: "+o.Lasting] = true
 		})
 	}
 	t.Logf("%d trials of %v in %v, with %d operations", n, virtual.Truncate(time.Second),
@@ -68,6 +70,11 @@ func TestTrials(t *testing.T) {
 	for _, f := range faults {
 		if !seen[f.name] {
 			t.Errorf("no trial had the fault: %s", f.name)
+		}
+	}
+	for _, f := range lasting {
+		if !seen["lasting: "+f.name] {
+			t.Errorf("in no trial this lasted: %s", f.name)
 		}
 	}
 	for _, what := range usual {
