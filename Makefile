@@ -201,8 +201,8 @@ hostile: ## Attack a node with clients that speak the raw NATS protocol at rando
 	go test -count 1 -timeout 0 -v -run '^TestHostile$$' ./integration/hostile -hostile.for $(HOSTILE) $(ARGS)
 
 .PHONY: faults
-faults: ## Inject faults into clusters under load for FAULTS (30m), as root, every fourth one of a tenant with verified owners; SEED=7 ARGS="-faults.kinds kill,pause".
-	go test -count 1 -timeout 0 -v $(RACE) -run '^TestFaults$$' ./integration/faults -faults.for $(FAULTS) -faults.seed $(SEED) $(ARGS)
+faults: ## Inject faults into clusters under load for FAULTS (30m), as root, every fourth one of a tenant with verified owners; RACE=-race; SEED=7 ARGS="-faults.kinds kill,pause".
+	go test -count 1 -timeout 0 -v $(RACE) -run '^TestFaults$$' ./integration/faults -faults.for $(FAULTS) -faults.seed $(SEED) $(if $(RACE),-faults.race) $(ARGS)
 
 .PHONY: agent-trials
 agent-trials: ## Pause TRIALS (1000) holders past their leases under the fencing agent; ARGS="-agent.seed 7 -agent.resources 4".

@@ -65,6 +65,9 @@ func (m Mix) draw(dice *rand.Rand, kinds []Kind) Step {
 		f.Jitter = time.Duration(dice.Float64() * float64(f.Delay)).Truncate(time.Millisecond)
 	case KindFsyncSlow:
 		f.Delay = millis(20, 300)
+	case KindFlipBit, KindTruncate:
+		all := StoredFiles()
+		f.Files, f.Seed = all[dice.IntN(len(all))], dice.Uint64N(1000)
 	}
 	lasting := millis(float64(m.Shortest.Milliseconds()), float64(m.Longest.Milliseconds()))
 	at := millis(0, float64(max(0, m.Length-lasting).Milliseconds()))
@@ -75,8 +78,8 @@ func (m Mix) draw(dice *rand.Rand, kinds []Kind) Step {
 const apart = time.Second
 
 func (m Mix) collide(a, b Step) bool {
-	if a.Fault.Kind == KindRolling || b.Fault.Kind == KindRolling {
-		return true // it waits for health, which takes any time
+	if recipes[a.Fault.Kind].alone || recipes[b.Fault.Kind].alone {
+		return true
 	}
 	if a.At > b.At+b.For+apart || b.At > a.At+a.For+apart {
 		return false
