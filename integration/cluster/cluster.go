@@ -208,6 +208,15 @@ func (c *Cluster) Nodes() []string {
 	return all
 }
 
+// Storing returns the names of those that store anything: the servers of NATS.
+func (c *Cluster) Storing() []string {
+	var all []string
+	for _, n := range c.servers() {
+		all = append(all, n.name)
+	}
+	return all
+}
+
 func (c *Cluster) node(name string) (*node, error) {
 	for _, n := range c.all() {
 		if n.name == name {

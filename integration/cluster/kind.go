@@ -68,6 +68,8 @@ type recipe struct {
 	nodes int // how many it names; 0: it hits all
 	// shares says that it leaves processes and disks to others.
 	shares bool
+	// files says that it damages what a node stores.
+	files bool
 	// alone says that it waits until the cluster is healthy, which other faults of a random schedule must not delay.
 	alone bool
 	begin func(context.Context, *Cluster, Fault, []*node) (heal, error)
@@ -96,8 +98,8 @@ var recipes = map[Kind]recipe{
 	KindDiskDead:    {need: disks, nodes: 1, begin: diskDead},
 	KindFsyncFail:   {need: disks, nodes: 1, begin: fsyncFail},
 	KindFsyncSlow:   {need: disks, nodes: 1, begin: fsyncSlow},
-	KindFlipBit:     {nodes: 1, alone: true, begin: damage},
-	KindTruncate:    {nodes: 1, alone: true, begin: damage},
+	KindFlipBit:     {nodes: 1, files: true, alone: true, begin: damage},
+	KindTruncate:    {nodes: 1, files: true, alone: true, begin: damage},
 	KindReplace:     {nodes: 1, alone: true, begin: replace},
 	KindMoveLeaders: {shares: true, begin: moveLeaders},
 }

@@ -11,6 +11,8 @@ import (
 // Mix says what a random schedule is made of.
 type Mix struct {
 	Nodes []string
+	// Storing are those that store anything, whose disks and files can be hurt; none: all.
+	Storing []string
 	// Kinds are those to choose from; none: all. Those of a cluster are Cluster.Kinds.
 	Kinds []Kind
 	// Length is when the last fault is healed; Faults is how many there are at most: those that would get in
@@ -46,8 +48,12 @@ func Random(seed uint64, m Mix) Schedule {
 
 func (m Mix) draw(dice *rand.Rand, kinds []Kind) Step {
 	f := Fault{Kind: kinds[dice.IntN(len(kinds))]}
-	for _, i := range dice.Perm(len(m.Nodes))[:min(recipes[f.Kind].nodes, len(m.Nodes))] {
-		f.Nodes = append(f.Nodes, m.Nodes[i])
+	r, among := recipes[f.Kind], m.Nodes
+	if (r.need == disks || r.files) && len(m.Storing) > 0 {
+		among = m.Storing
+	}
+	for _, i := range dice.Perm(len(among))[:min(r.nodes, len(among))] {
+		f.Nodes = append(f.Nodes, among[i])
 	}
 	between := func(least, most float64) float64 { return least + dice.Float64()*(most-least) }
 	millis := func(least, most float64) time.Duration {

@@ -151,7 +151,7 @@ func varied(cfg config, seed uint64) config {
 // draw draws up to -faults.most faults, up to two fewer in some trials.
 func draw(seed uint64, c *cluster.Cluster) cluster.Schedule {
 	return cluster.Random(seed, cluster.Mix{
-		Nodes: c.Nodes(), Kinds: possible(c), Length: 15 * time.Second,
+		Nodes: c.Nodes(), Storing: c.Storing(), Kinds: possible(c), Length: 15 * time.Second,
 		Faults: max(1, *most-int(seed%3)), Shortest: time.Second, Longest: 6 * time.Second,
 	})
 }
