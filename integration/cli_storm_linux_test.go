@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
@@ -38,32 +40,27 @@ func TestReconnectStorm(t *testing.T) {
 	}
 	first := serve("127.0.0.1:0")
 	locks := make([]*holdfast.Lock, *stormClients)
-	all := func(do func(i int) error) {
-		t.Helper()
-		var running sync.WaitGroup
-		for i := range locks {
-			running.Go(func() {
-				if err := do(i); err != nil {
-					t.Errorf("client %d: %v", i, err)
-				}
-			})
-		}
-		running.Wait()
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	all(func(i int) (err error) {
-		c := stand.Client(t, stand.Dial(t, first.url))
-		locks[i], err = c.Acquire(ctx, fmt.Sprint("storm.", i), holdfast.TTL(10*time.Minute))
-		return err
-	})
-	if t.Failed() {
-		return
+	for i := range locks { // one after the other: only what happens after the kill is a storm
+		c := stand.Client(t, stand.Dial(t, first.url, nats.Timeout(time.Minute)))
+		var err error
+		if locks[i], err = c.Acquire(ctx, fmt.Sprint("storm.", i), holdfast.TTL(10*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	first.kill(t)
 	second := serve(strings.TrimPrefix(first.url, "nats://"))
 	began := time.Now()
-	all(func(i int) error { return locks[i].Extend(ctx, 10*time.Minute) })
+	var extending sync.WaitGroup
+	for i, lock := range locks {
+		extending.Go(func() {
+			if err := lock.Extend(ctx, 10*time.Minute); err != nil {
+				t.Errorf("client %d: %v", i, err)
+			}
+		})
+	}
+	extending.Wait()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", second.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
