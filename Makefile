@@ -10,6 +10,11 @@ DASHBOARD := node deploy/grafana/dashboard.js
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
 MODULES := . messages clients cmd/holdfast/holdfasttest clients/holdfast/holdfastotel cmd/holdfast/otel integration/peers packaging $(GUARDS)
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev)
+# Folders and modules whose tests take long, or need root or servers of others: make test has them. All others are in
+# make check as well, also those that are new.
+LONG := integration $(addprefix integration/,access agent bench cluster faults fencekv fencenats hostile identity \
+	languages modules monitoring mutants nodes page register soak takeover tenants watch)
+LONG_MODULES := integration/peers packaging $(GUARDS)
 # The time of all files in the packages, so that a commit has one set of packages.
 TIME := $(shell git log -1 --format=%ct 2>/dev/null)
 
@@ -24,7 +29,11 @@ if (($${#failed[@]})); then echo "FAILED in $${#failed[@]} of $(words $(1)) modu
 echo "passed in all $(words $(1)) modules"
 endef
 
+# go-test tests the packages of a module, and keeps the lines with their times. Its arguments: flags, packages.
+go-test = go test -count=1 $(1) $(2) | tee -a $(CURDIR)/bin/tests
+
 ARGS ?=
+HOURS ?= 8
 NAMES ?= 200000
 BENCH ?= .
 COUNT ?= 1
@@ -38,7 +47,7 @@ HOSTILE ?= 10m
 FAULTS ?= 30m
 TRIALS ?= 1000
 SEED ?= 0
-DEEPER ?= 1
+DEEPER ?= 2
 ROUNDS ?= 3
 RACE ?=
 
@@ -75,9 +84,10 @@ cluster: build ## Build and start three nodes, on the ports 4222 to 4224, until 
 	while ! wait "$${pids[@]}"; do kill -0 "$${pids[@]}" 2>/dev/null || break; done
 
 .PHONY: generate
-generate: dashboard-tools ## Write the Go code of messages/*.proto and the dashboard of deploy/grafana.
+generate: dashboard-tools ## Write the Go code of messages/*.proto, the dashboard of deploy/grafana and the page of docs/results.
 	$(PROTOGEN) 'messages/*.proto' 'messages/*/*.proto'
 	$(DASHBOARD) > deploy/grafana/holdfast.json
+	cd tools && go run ./night -page
 
 .PHONY: fmt
 fmt: ## Format the code.
@@ -104,10 +114,26 @@ outdated: ## List the dependencies of which a newer version exists, in all langu
 clean: ## Remove build and coverage output.
 	rm -rf bin dist coverage.out coverage.html
 
+.PHONY: check
+check: test-typescript test-python ## Run what a change must pass: all tests but those of LONG and LONG_MODULES, 200 deployments in virtual time, lint; about 8 minutes.
+	@rm -f bin/tests
+	$(call in-all,$(filter-out $(LONG_MODULES),$(MODULES)),$(call go-test,-p 4,$$(go list ./... | grep -vxF $(LONG:%=-e github.com/holdfast-io/holdfast/%))))
+	@$(MAKE) --no-print-directory simulate lint
+
 .PHONY: test
-test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; about half an hour.
-	$(call in-all,$(filter-out packaging,$(MODULES)),go test -race -count=1 ./...)
+test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; about 20 minutes.
+	@rm -f bin/tests
+	$(call in-all,$(filter-out packaging,$(MODULES)),$(call go-test,-race,./...))
 	@$(MAKE) --no-print-directory search simulate
+	@awk -f .ci/times.awk docs/results/times.txt bin/tests
+
+.PHONY: times
+times: ## Record how long each package took in the last make test, for the next ones to compare.
+	@{ echo '# The times of the packages in make test, as make times records them.'; grep '^ok' bin/tests | sort; } > docs/results/times.txt
+
+.PHONY: night
+night: ## Run all campaigns for HOURS (8), as root, and write docs/results; ARGS="-only simulate,faults".
+	cd tools && go run ./night -hours $(HOURS) $(ARGS)
 
 # What it builds is also what the conformance cases and the mutants run.
 .PHONY: test-typescript
@@ -125,10 +151,6 @@ test-python: build ## Test the Python client on bin/holdfast, after installing w
 docs-python: ## Write the reference of the Python client to dist/python-docs.
 	@bash .ci/servers python
 	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast_client holdfast_client.sync holdfast_client.fence holdfast_client.fence.file holdfast_client.fence.sqlalchemy holdfast_client.testing
-
-.PHONY: test-short
-test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; about two minutes.
-	$(call in-all,. messages clients,go test -short -count=1 $$(go list ./... | grep -v /integration))
 
 .PHONY: servers
 servers: ## Install the servers that the tests need and that are missing.
@@ -149,6 +171,7 @@ lint: ## Check style, likely mistakes and the import rules.
 check-generated: dashboard-tools ## Fail if what make generate writes differs from its sources.
 	$(PROTOGEN) -check 'messages/*.proto' 'messages/*/*.proto'
 	$(DASHBOARD) | diff deploy/grafana/holdfast.json - || { echo 'deploy/grafana/holdfast.json differs from dashboard.js; run: make generate'; exit 1; }
+	cd tools && go run ./night -check
 
 .PHONY: dashboard-tools
 dashboard-tools:
@@ -179,7 +202,7 @@ kills: ## Kill a server KILLS (100) times under running watches.
 	go test -race -count 1 -timeout 0 -v -run Killed ./integration/watch -watch.kills $(KILLS)
 
 .PHONY: search
-search: ## Search everything that can happen to a lock and to a shard, DEEPER (1) moves further than in each test run; ARGS="-within 10m".
+search: ## Search everything that can happen to a lock and to a shard, DEEPER (2) moves further than in each test run; ARGS="-within 10m".
 	go test -count 1 -timeout 0 -v -run '^TestSearch' ./actors/lease ./actors/ledger -deeper $(DEEPER) $(ARGS)
 
 .PHONY: simulate
@@ -201,8 +224,8 @@ hostile: ## Attack a node with clients that speak the raw NATS protocol at rando
 	go test -count 1 -timeout 0 -v -run '^TestHostile$$' ./integration/hostile -hostile.for $(HOSTILE) $(ARGS)
 
 .PHONY: faults
-faults: ## Inject faults into clusters under load for FAULTS (30m), as root, every fourth one of a tenant with verified owners; RACE=-race; SEED=7 ARGS="-faults.kinds kill,pause".
-	go test -count 1 -timeout 0 -v $(RACE) -run '^TestFaults$$' ./integration/faults -faults.for $(FAULTS) -faults.seed $(SEED) $(if $(RACE),-faults.race) $(ARGS)
+faults: ## Inject faults into clusters under load for FAULTS (30m), as root, every fourth one of a tenant with verified owners; SEED=7 RACE=-race ARGS="-faults.kinds kill,pause".
+	$(if $(RACE),GOFLAGS=$(RACE)) go test -count 1 -timeout 0 -v -run '^TestFaults$$' ./integration/faults -faults.for $(FAULTS) -faults.seed $(SEED) $(ARGS)
 
 .PHONY: agent-trials
 agent-trials: ## Pause TRIALS (1000) holders past their leases under the fencing agent; ARGS="-agent.seed 7 -agent.resources 4".

@@ -3,10 +3,11 @@
 package exhaustive
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,9 +17,9 @@ import (
 
 // Situation is a state machine with all that its judge remembers. It belongs to one goroutine.
 type Situation interface {
-	// Key returns an encoding of everything that decides about the future. Of two situations with the same key one is
-	// looked at.
-	Key() []byte
+	// Key appends an encoding of everything that decides about the future to a buffer, and returns that. Of two
+	// situations with the same key one is looked at.
+	Key(buffer []byte) []byte
 	// Moves returns how many things may happen next, always the same in the same situation.
 	Moves() int
 	// Say returns what a move is, in words.
@@ -28,6 +29,9 @@ type Situation interface {
 	Take(move int, reached map[string]int) error
 	// Fork returns a copy that changes by itself.
 	Fork() Situation
+	// Resume makes of a fork after a move what it was before that, if it has the key of the situation that it is a fork
+	// of, and reports whether it did: each move then leads where it would in another fork.
+	Resume(before Situation) bool
 }
 
 // Search is what to search. The fields must be set before [Search.Run].
@@ -37,17 +41,15 @@ type Search struct {
 	// Depth is how many moves deep the search goes; 0: without a bound.
 	Depth int
 
-	seen    [256]seen
-	found   atomic.Int64
-	moves   atomic.Int64
+	// levels are the situations by how many moves lead to them, in the order in which they were found.
+	levels [][]place
+	// seen changes between windows only, so that walkers read it without a lock.
+	seen    map[digest]struct{}
+	found   Found
 	stopped atomic.Bool
-
-	mu      sync.Mutex
-	reached map[string]int
-	err     error
 }
 
-// Found is what a search has found.
+// Found is what a search has found. It is the same in each run, unless the search is stopped.
 type Found struct {
 	// Situations and Moves are how many there are.
 	Situations, Moves int
@@ -65,149 +67,182 @@ func (f Found) String() string {
 	if f.Ended {
 		all = ", which is all there is"
 	}
-	var words []string
-	for _, what := range slices.Sorted(maps.Keys(f.Reached)) {
-		words = append(words, fmt.Sprintf("%s: %d", what, f.Reached[what]))
-	}
-	return fmt.Sprintf("%d situations by %d moves, to a depth of %d%s; %s",
-		f.Situations, f.Moves, f.Depth, all, strings.Join(words, ", "))
+	return fmt.Sprintf("%d situations by %d moves, to a depth of %d%s", f.Situations, f.Moves, f.Depth, all)
 }
 
-// digest stands for a situation in the place of its key.
+// digest stands for a situation in the place of its key. Of ten million situations, two have the same 128 bits of
+// SHA-256 with a probability below 2^-80.
 type digest [16]byte
 
-// seen are the situations whose digests begin with one byte.
-type seen struct {
-	mu      sync.Mutex
-	digests map[digest]struct{}
+func digestOf(key []byte) digest {
+	sum := sha256.Sum256(key)
+	return digest(sum[:])
 }
 
-// place is where a situation was found. The way from the begin leads there again, so that none is kept.
-type place struct {
-	before *place
-	move   int
+// place is where a situation was found: by which move, from which place of the level before. The way from the begin
+// leads there again, so that no situation is kept.
+type place struct{ before, move int32 }
+
+// candidate is a situation that no window before this one had.
+type candidate struct {
+	digest
+	place
 }
 
 // Run searches. The error has the shortest way to it: no shorter one leads to an error.
 func (s *Search) Run() (Found, error) {
-	s.reached = make(map[string]int)
-	for i := range s.seen {
-		s.seen[i].digests = make(map[digest]struct{})
-	}
-	s.isNew(s.Begin().Key())
-	level, depth := []*place{{}}, 0
-	for len(level) > 0 && (s.Depth == 0 || depth < s.Depth) && !s.stopped.Load() {
-		if level = s.expand(level); !s.stopped.Load() {
-			depth++
+	s.seen = map[digest]struct{}{digestOf(s.Begin().Key(nil)): {}}
+	s.levels, s.found = [][]place{{{}}}, Found{Reached: make(map[string]int)}
+	var err error
+	for !s.found.Ended && (s.Depth == 0 || s.found.Depth < s.Depth) && err == nil && !s.stopped.Load() {
+		if err = s.expand(); err == nil && !s.stopped.Load() {
+			s.found.Depth++
+			s.found.Ended = len(s.levels[s.found.Depth]) == 0
 		}
 	}
-	return Found{
-		Situations: int(s.found.Load()), Moves: int(s.moves.Load()), Depth: depth, Ended: len(level) == 0,
-		Reached: s.reached,
-	}, s.err
+	s.found.Situations = len(s.seen)
+	return s.found, err
 }
 
-// isNew notes a situation, and reports whether it had not been found.
-func (s *Search) isNew(key []byte) bool {
-	sum := sha256.Sum256(key)
-	d := digest(sum[:16])
-	part := &s.seen[d[0]]
-	part.mu.Lock()
-	defer part.mu.Unlock()
-	if _, known := part.digests[d]; known {
-		return false
+const (
+	// chunk is how many places a walker takes at a time.
+	chunk = 64
+	// window is how many chunks are walked before what they have found is noted.
+	window = 1024
+)
+
+// expand tries every move in every situation of the last level, and adds the level that they lead to.
+func (s *Search) expand() error {
+	depth := len(s.levels) - 1
+	chunks := (len(s.levels[depth]) + chunk - 1) / chunk
+	s.levels = append(s.levels, nil)
+	walkers := make([]walker, runtime.GOMAXPROCS(0))
+	for i := range walkers {
+		walkers[i] = walker{Search: s, reached: make(map[string]int), unused: make(map[string]int)}
 	}
-	part.digests[d] = struct{}{}
-	s.found.Add(1)
-	return true
+	for begin := 0; begin < chunks && !s.stopped.Load(); begin += window {
+		found, err := s.walk(walkers, depth, begin, min(begin+window, chunks))
+		if err != nil {
+			return err
+		}
+		for _, c := range found {
+			if _, known := s.seen[c.digest]; !known {
+				s.seen[c.digest] = struct{}{}
+				s.levels[depth+1] = append(s.levels[depth+1], c.place)
+			}
+		}
+	}
+	for _, w := range walkers {
+		s.found.Moves += w.moves
+		for what, n := range w.reached {
+			s.found.Reached[what] += n
+		}
+	}
+	return nil
 }
 
-// chunk is how many places a goroutine takes at a time.
-const chunk = 64
-
-// expand tries every move in every situation of a level, and returns the new situations.
-func (s *Search) expand(level []*place) []*place {
+// walk tries every move in the situations of some chunks, and returns what it has found in their order. The error is
+// that of the first chunk that has one.
+func (s *Search) walk(walkers []walker, depth, begin, end int) ([]candidate, error) {
+	found, errs := make([][]candidate, end-begin), make([]error, end-begin)
 	var next atomic.Int64
-	found := make([][]*place, runtime.GOMAXPROCS(0))
-	var walkers sync.WaitGroup
-	for n := range found {
-		walkers.Go(func() {
-			w := &walker{Search: s, reached: make(map[string]int)}
-			for begin := w.next(&next); begin < len(level) && !s.stopped.Load(); begin = w.next(&next) {
-				for _, p := range level[begin:min(begin+chunk, len(level))] {
-					found[n] = append(found[n], w.tryAll(p)...)
+	var all sync.WaitGroup
+	for i := range walkers {
+		all.Go(func() {
+			for n := int(next.Add(1)) - 1; n < len(found) && !s.stopped.Load(); n = int(next.Add(1)) - 1 {
+				first := (begin + n) * chunk
+				for p := first; p < min(first+chunk, len(s.levels[depth])) && errs[n] == nil; p++ {
+					found[n], errs[n] = walkers[i].tryAll(depth, int32(p), found[n])
+				}
+				if errs[n] != nil {
+					next.Store(int64(len(found))) // the chunks before this one have been taken
 				}
 			}
-			w.report()
 		})
 	}
-	walkers.Wait()
-	return slices.Concat(found...)
+	all.Wait()
+	return slices.Concat(found...), cmp.Or(errs...)
 }
 
 // walker is one goroutine of a search.
 type walker struct {
 	*Search
-	reached map[string]int
-	moves   int64
+	// way are the places up to where it is, from the begin on, and at the situations there.
+	way []int32
+	at  []Situation
+
+	key, before     []byte
+	moves           int
+	reached, unused map[string]int
 }
 
-func (w *walker) next(next *atomic.Int64) int { return int(next.Add(chunk)) - chunk }
-
-func (w *walker) report() {
-	w.Search.moves.Add(w.moves)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for what, n := range w.reached {
-		w.Search.reached[what] += n
+// wayTo returns the places that lead to one.
+func (s *Search) wayTo(depth int, p int32) []int32 {
+	way := make([]int32, depth+1)
+	for ; depth >= 0; depth-- {
+		way[depth] = p
+		p = s.levels[depth][p].before
 	}
+	return way
 }
 
-// way returns the moves that lead to a place.
-func (p *place) way() (moves []int) {
-	for ; p.before != nil; p = p.before {
-		moves = append(moves, p.move)
+// goTo returns the situation at a place. Its way is mostly that to the place before it in the level.
+func (w *walker) goTo(depth int, p int32) Situation {
+	way := w.wayTo(depth, p)
+	same := 0
+	for same < len(w.way) && w.way[same] == way[same] {
+		same++
 	}
-	slices.Reverse(moves)
-	return moves
+	w.way, w.at = way, w.at[:same]
+	for n := same; n <= depth; n++ {
+		if n == 0 {
+			w.at = append(w.at, w.Begin())
+			continue
+		}
+		w.at[n-1].Moves()
+		next := w.at[n-1].Fork()
+		_ = next.Take(int(w.levels[n][way[n]].move), w.unused) // it was right before
+		w.at = append(w.at, next)
+	}
+	return w.at[depth]
 }
 
-// tryAll tries every move at a place, and returns the places that are new.
-func (w *walker) tryAll(p *place) (found []*place) {
-	here, unused := w.Begin(), make(map[string]int)
-	for _, move := range p.way() {
-		here.Moves()
-		_ = here.Take(move, unused) // it was right before
-	}
+// tryAll tries every move at a place, and appends what is new to what was found before.
+func (w *walker) tryAll(depth int, p int32, found []candidate) ([]candidate, error) {
+	here := w.goTo(depth, p)
+	w.before = here.Key(w.before[:0])
+	there, same := here, false // no fork yet
 	for move := range here.Moves() {
 		w.moves++
-		there := here.Fork()
-		if err := there.Take(move, w.reached); err != nil {
-			w.fail(p, move, err)
-			return nil
+		if there == here || !same || !there.Resume(here) {
+			there = here.Fork()
 		}
-		if w.isNew(there.Key()) {
-			found = append(found, &place{p, move})
+		if err := there.Take(move, w.reached); err != nil {
+			return nil, fmt.Errorf("%w\nThe shortest way there:%s", err, w.say(move))
+		}
+		w.key = there.Key(w.key[:0])
+		if same = bytes.Equal(w.key, w.before); same {
+			continue
+		}
+		d := digestOf(w.key)
+		if _, known := w.seen[d]; !known {
+			found = append(found, candidate{d, place{p, int32(move)}})
 		}
 	}
-	return found
+	return found, nil
 }
 
-// fail notes an error with the way that leads to it.
-func (w *walker) fail(p *place, last int, err error) {
-	var way strings.Builder
-	now := w.Begin()
-	for _, move := range append(p.way(), last) {
-		now.Moves()
-		fmt.Fprintf(&way, "\n%s", now.Say(move))
-		_ = now.Take(move, make(map[string]int))
+// say returns the way to where the walker is, and a move there, in words.
+func (w *walker) say(last int) string {
+	var b strings.Builder
+	for n, s := range w.at {
+		move := last
+		if n+1 < len(w.at) {
+			move = int(w.levels[n+1][w.way[n+1]].move)
+		}
+		fmt.Fprintf(&b, "\n%s", s.Say(move))
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stopped.Store(true)
-	if w.err == nil {
-		w.err = fmt.Errorf("%w\nThe shortest way there:%s", err, &way)
-	}
+	return b.String()
 }
 
 // Wrong is what is wrong with a move, nil if nothing is.

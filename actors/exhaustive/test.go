@@ -2,6 +2,7 @@ package exhaustive
 
 import (
 	"flag"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ type successors struct {
 }
 
 func (c soundness) visit(s Situation, way string, depth int) {
-	key := string(s.Key())
+	key := string(s.Key(nil))
 	all := make([]Situation, s.Moves())
 	var next successors
 	for move := range all {
@@ -41,7 +42,7 @@ func (c soundness) visit(s Situation, way string, depth int) {
 		if err := all[move].Take(move, make(map[string]int)); err != nil {
 			c.Fatal(err)
 		}
-		next.keys = append(next.keys, string(all[move].Key()))
+		next.keys = append(next.keys, string(all[move].Key(nil)))
 	}
 	slices.Sort(next.keys)
 	next.way = way
@@ -69,6 +70,7 @@ func Run(t *testing.T, begin func() Situation, depth int, rare ...string) {
 		s.Depth = 0
 		defer time.AfterFunc(*within, func() { s.stopped.Store(true) }).Stop()
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most of what a move allocates is garbage at once
 	began := time.Now()
 	found, err := s.Run()
 	t.Logf("%s; %v", found, time.Since(began).Truncate(time.Millisecond))

@@ -54,19 +54,19 @@ type audit struct {
 	// lost are the leases that hold the resource back, in the order of their loss, with the ends of their delays.
 	lost  []holding
 	token uint64
-	// fences are those of all leases by their tokens, and fence is the highest of them.
-	fences map[uint64]uint64
+	// grants are all of them, and fence is the highest of theirs.
+	grants []*journal.Grant
 	fence  uint64
 	// slots are the last tokens of each.
-	slots map[uint32]uint64
-	queue []step          // the waiting requests, in the order of their arrival
-	open  map[string]step // requests without an answer, by where it is to go
-	seen  map[string]int  // how often each verb had which answer, and made which change
-	last  *journal.Grant  // the last one
+	slots []uint64
+	queue []*step        // the waiting requests, in the order of their arrival
+	open  []*step        // requests without an answer
+	seen  map[string]int // how often each verb had which answer, and made which change
+	last  *journal.Grant // the last one
 	// granting is the token of the grant that the present answer shows for the first time; 0: none.
 	granting uint64
-	// over are the requests of this owner that ended, with the token; 0: withdrawn.
-	over   map[request]uint64
+	// over are the requests of this owner that ended.
+	over   []request
 	faults []string
 }
 
@@ -82,8 +82,7 @@ func (h holding) tolerates() int64 { return max(int64(h.GetLimit()), 1) }
 
 func newAudit(floor messages.Token) *audit {
 	return &audit{
-		image: lease.Image{Floor: floor}, token: uint64(floor), fences: map[uint64]uint64{}, slots: map[uint32]uint64{},
-		open: map[string]step{}, seen: map[string]int{}, over: map[request]uint64{},
+		image: lease.Image{Floor: floor}, token: uint64(floor), seen: map[string]int{},
 	}
 }
 
@@ -105,9 +104,10 @@ func (a *audit) want(ok bool, format string, args ...any) {
 }
 
 // check takes the audit over a step with its outcome.
-func (a *audit) check(s step, o lease.Outcome, after *lease.State) {
+func (a *audit) check(s *step, o lease.Outcome, after *lease.State) {
 	if s.asks() {
-		a.open[s.from] = s
+		a.closed(s.from)
+		a.open = append(a.open, s)
 	}
 	a.cameAgain(s, o)
 	for i, c := range o.Changes {
@@ -115,19 +115,36 @@ func (a *audit) check(s step, o lease.Outcome, after *lease.State) {
 		a.seen[s.verb+" makes "+c.GetKind().String()]++
 		a.want(caused(c, s, o), "nothing explains the change %s", changeLine{c})
 	}
-	for _, answer := range o.Answers {
-		a.granted(answer, o)
-		a.answer(s.at, answer)
+	for i := range o.Answers {
+		a.granted(&o.Answers[i], o)
+		a.answer(s.at, &o.Answers[i])
 	}
 	a.surrendered(s, o)
 	a.takenOver(s)
-	if _, waits := a.open[s.from]; waits && s.asks() {
+	if s.asks() && isFrom(s.from, a.open) >= 0 {
 		a.enqueue(s)
 	}
 	a.state(s.at, after)
 }
 
-func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
+// isFrom returns the place of the request whose answer goes to a subject, -1 if there is none.
+func isFrom(subject string, requests []*step) int {
+	return slices.IndexFunc(requests, func(s *step) bool { return s.from == subject })
+}
+
+// asked returns the request whose answer goes to a subject; without a verb if there is none.
+func (a *audit) asked(subject string) *step {
+	if place := isFrom(subject, a.open); place >= 0 {
+		return a.open[place]
+	}
+	return &step{}
+}
+
+func (a *audit) closed(subject string) {
+	a.open = slices.DeleteFunc(a.open, func(s *step) bool { return s.from == subject })
+}
+
+func (a *audit) change(s *step, c *journal.Change, next []*journal.Change) {
 	now, g := s.at, c.GetGrant()
 	a.image.Apply(c, now)
 	if c.GetKind() == messages.Event_ACQUIRED {
@@ -146,12 +163,14 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 	h := a.held[place]
 	a.want((now >= h.deadline) == (c.GetKind() == messages.Event_EXPIRED),
 		"%s with %v to go", changeLine{c}, h.deadline.Sub(now))
-	same := proto.CloneOf(g)
+	same := g
 	switch c.GetKind() {
 	case messages.Event_EXTENDED:
+		same = proto.CloneOf(g)
 		same.TtlMs, same.ExtendOrder = h.GetTtlMs(), h.GetExtendOrder()
 		a.counts(s, c, g.GetExtendOrder(), h.GetExtendOrder())
 	case messages.Event_UPDATED:
+		same = proto.CloneOf(g)
 		same.Metadata, same.SetOrder = h.GetMetadata(), h.GetSetOrder()
 		a.counts(s, c, g.GetSetOrder(), h.GetSetOrder())
 	}
@@ -171,21 +190,22 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 		a.downgraded(s, g, next)
 		return
 	}
-	a.over[requestOf(g)] = g.GetToken()
-	if isLoss := c.GetKind() == messages.Event_EXPIRED || c.GetKind() == messages.Event_BROKEN; isLoss && (g.GetDelayMs() > 0 || g.GetConfirm()) {
+	a.over = append(a.over, requestOf(g))
+	isLoss := c.GetKind() == messages.Event_EXPIRED || c.GetKind() == messages.Event_BROKEN
+	if isLoss && (g.GetDelayMs() > 0 || g.GetConfirm()) {
 		a.lost = append(a.lost, holding{g, now.Add(duration(g.GetDelayMs()))})
 	}
 }
 
 // counts checks that a change comes from a request that is not late, and records its number if it is the highest.
-func (a *audit) counts(s step, c *journal.Change, order, before uint64) {
+func (a *audit) counts(s *step, c *journal.Change, order, before uint64) {
 	a.want(s.order == 0 || s.order >= before, "%s: %d came after %d", changeLine{c}, s.order, before)
 	a.want(order == max(before, s.order), "%s: of number %d after %d", changeLine{c}, s.order, before)
 }
 
 // confirmed checks the end of what a lost lease held back: its delay is over, the step confirms it, or its owner takes
 // the resource back, and then all of it.
-func (a *audit) confirmed(s step, c *journal.Change, next []*journal.Change) {
+func (a *audit) confirmed(s *step, c *journal.Change, next []*journal.Change) {
 	g := c.GetGrant()
 	place := slices.IndexFunc(a.lost, func(h holding) bool { return h.GetToken() == g.GetToken() })
 	if place < 0 {
@@ -212,7 +232,7 @@ func (a *audit) confirmed(s step, c *journal.Change, next []*journal.Change) {
 }
 
 // opensHash reports whether a step has the secret of a lease, if it has one.
-func opensHash(s step, g *journal.Grant) bool {
+func opensHash(s *step, g *journal.Grant) bool {
 	return len(g.GetSecretHash()) == 0 || slices.Equal(g.GetSecretHash(), hashOf(s.secret))
 }
 
@@ -225,9 +245,8 @@ func requestOf(g *journal.Grant) request {
 func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 	h := holding{g, now.Add(duration(g.GetTtlMs()))}
 	line := leaseLine{g}
-	_, over := a.over[requestOf(g)]
-	a.want(!over || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(),
-		g.GetOwner())
+	a.want(g.GetRequestId() == "" || !slices.Contains(a.over, requestOf(g)),
+		"granted to request %s of %s, which had ended", g.GetRequestId(), g.GetOwner())
 	a.want(g.GetToken() == a.token+1, "token %d comes after %d", g.GetToken(), a.token)
 	a.want(len(a.lost) == 0, "%s is granted while %v holds the resource back", line, a.lost)
 
@@ -244,6 +263,9 @@ func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 	a.want(kept || slices.Equal(g.GetSlots(), a.freeSlots(len(g.GetSlots()))),
 		"%s: others are free: %v", line, a.freeSlots(len(g.GetSlots())))
 	for _, slot := range g.GetSlots() {
+		for len(a.slots) <= int(slot) {
+			a.slots = append(a.slots, 0)
+		}
 		a.want(g.GetToken() > a.slots[slot], "slot %d has token %d after %d", slot, g.GetToken(), a.slots[slot])
 		a.slots[slot] = g.GetToken()
 	}
@@ -253,7 +275,7 @@ func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 			"%d permits are held beside %s", a.permits(), leaseLine{holder.Grant})
 	}
 	a.last, a.token, a.fence = g, g.GetToken(), max(a.fence, fence)
-	a.fences[g.GetToken()] = fence
+	a.grants = append(a.grants, g)
 }
 
 func (a *audit) permits() (n int) {
@@ -277,7 +299,7 @@ func (a *audit) freeSlots(n int) (free []uint32) {
 }
 
 // downgraded checks that at once another lease of the same owner is in the place of g, which was held alone.
-func (a *audit) downgraded(s step, g *journal.Grant, next []*journal.Change) {
+func (a *audit) downgraded(s *step, g *journal.Grant, next []*journal.Change) {
 	a.want(len(a.held) == 0, "%s is downgraded beside others", leaseLine{g})
 	if len(next) == 0 || next[0].GetKind() != messages.Event_ACQUIRED {
 		a.want(false, "nothing is in the place of %s, which was downgraded", leaseLine{g})
@@ -297,11 +319,11 @@ func (a *audit) downgraded(s step, g *journal.Grant, next []*journal.Change) {
 }
 
 // granted checks that a new lease is what was asked for, and that no request overtakes another.
-func (a *audit) granted(answer lease.Answer, o lease.Outcome) {
+func (a *audit) granted(answer *lease.Answer, o lease.Outcome) {
 	a.granting = 0
 	l := answer.Reply.GetLease()
 	isNew := slices.ContainsFunc(o.Changes, func(c *journal.Change) bool {
-		return c.GetKind() == messages.Event_ACQUIRED && c.GetGrant().GetFormer() == 0 && reports(answer, c)
+		return c.GetKind() == messages.Event_ACQUIRED && c.GetGrant().GetFormer() == 0 && reports(*answer, c)
 	})
 	first := slices.IndexFunc(o.Answers, func(x lease.Answer) bool { // a repetition may have come in the same step
 		return x.Reply.GetStatus() == messages.Status_GRANTED && x.Reply.GetLease().GetToken() == l.GetToken()
@@ -309,16 +331,16 @@ func (a *audit) granted(answer lease.Answer, o lease.Outcome) {
 	if !isNew || o.Answers[first].To.Subject != answer.To.Subject {
 		return
 	}
-	op := a.open[answer.To.Subject]
+	op := a.asked(answer.To.Subject)
 	a.granting = l.GetToken()
 	limit, permits := op.limit, int(max(op.permits, 1))
 	if limit <= 1 {
 		limit, permits = 0, 0
 	}
 	a.want(l.GetLimit() == limit && len(l.GetSlots()) == permits,
-		"%s: asked for %d of %d", answerLine{&answer}, permits, limit)
+		"%s: asked for %d of %d", answerLine{answer}, permits, limit)
 	a.want(len(a.queue) == 0 || a.queue[0].from == answer.To.Subject || takesBack(o),
-		"%s: before %v", answerLine{&answer}, a.queue)
+		"%s: before %v", answerLine{answer}, a.queue)
 	a.seen["granted beside others"] += min(1, len(a.held)-1)
 }
 
@@ -331,8 +353,8 @@ func takesBack(o lease.Outcome) bool {
 
 // cameAgain takes a waiting request that came again and was answered: in its place, if it got a lease of its own; else
 // it has left the queue for a lease that its owner has.
-func (a *audit) cameAgain(s step, o lease.Outcome) {
-	i := slices.IndexFunc(a.queue, func(w step) bool { return w.id == s.id && w.who == s.who && s.knows(w.hash) })
+func (a *audit) cameAgain(s *step, o lease.Outcome) {
+	i := slices.IndexFunc(a.queue, func(w *step) bool { return w.id == s.id && w.who == s.who && s.knows(w.hash) })
 	own := ownAnswer(s, o)
 	if s.verb != "acquire" || s.id == "" || i < 0 ||
 		own != messages.Status_GRANTED && own != messages.Status_EXHAUSTED {
@@ -341,7 +363,7 @@ func (a *audit) cameAgain(s step, o lease.Outcome) {
 	if slices.ContainsFunc(o.Answers, func(answer lease.Answer) bool { return answer.To.Subject == a.queue[i].from }) {
 		return
 	}
-	delete(a.open, a.queue[i].from)
+	a.closed(a.queue[i].from)
 	a.queue[i] = s
 	anew := func(c *journal.Change) bool {
 		return c.GetKind() == messages.Event_ACQUIRED &&
@@ -355,18 +377,18 @@ func (a *audit) cameAgain(s step, o lease.Outcome) {
 }
 
 // takenOver leaves of the requests that ended the one of the last grant.
-func (a *audit) takenOver(s step) {
+func (a *audit) takenOver(s *step) {
 	if s.verb != "takeover" {
 		return
 	}
-	clear(a.over)
+	a.over = nil
 	if a.last != nil && !slices.ContainsFunc(a.held, func(h holding) bool { return h.GetToken() == a.token }) {
-		a.over[requestOf(a.last)] = a.last.GetToken()
+		a.over = []request{requestOf(a.last)}
 	}
 }
 
 // ownAnswer is how the request of a step was answered, unspecified if it was not.
-func ownAnswer(s step, o lease.Outcome) messages.Status {
+func ownAnswer(s *step, o lease.Outcome) messages.Status {
 	for _, a := range slices.Backward(o.Answers) {
 		if a.To.Subject == s.from {
 			return a.Reply.GetStatus()
@@ -376,7 +398,7 @@ func ownAnswer(s step, o lease.Outcome) messages.Status {
 }
 
 // caused reports whether the step and its answers explain a change: a refused request makes none.
-func caused(c *journal.Change, s step, o lease.Outcome) bool {
+func caused(c *journal.Change, s *step, o lease.Outcome) bool {
 	own := ownAnswer(s, o)
 	switch c.GetKind() {
 	case messages.Event_ACQUIRED:
@@ -387,7 +409,8 @@ func caused(c *journal.Change, s step, o lease.Outcome) bool {
 		if c.GetReason() == "downgraded" {
 			return s.verb == "extend" && own == messages.Status_EXTENDED
 		}
-		return s.verb == "undeliverable" || s.verb == "release" && own == messages.Status_RELEASED
+		isOfRequest := s.id == "" || s.token != 0 || s.id == c.GetGrant().GetRequestId()
+		return s.verb == "undeliverable" || s.verb == "release" && own == messages.Status_RELEASED && isOfRequest
 	case messages.Event_UPDATED:
 		return s.verb == "set" && own == messages.Status_UPDATED
 	case messages.Event_BROKEN:
@@ -399,18 +422,18 @@ func caused(c *journal.Change, s step, o lease.Outcome) bool {
 	}
 }
 
-func (a *audit) answer(now lease.Instant, answer lease.Answer) {
-	op, asked := a.open[answer.To.Subject]
-	delete(a.open, answer.To.Subject)
-	r, line := answer.Reply, answerLine{&answer}
+func (a *audit) answer(now lease.Instant, answer *lease.Answer) {
+	op := a.asked(answer.To.Subject)
+	a.closed(answer.To.Subject)
+	r, line := answer.Reply, answerLine{answer}
 	status, shown := r.GetStatus(), r.GetLease()
 	a.seen[op.verb+" "+status.String()]++
 	if op.isLate(r.GetOrder()) {
 		a.seen["late "+op.verb]++
 	}
-	waited := slices.ContainsFunc(a.queue, func(w step) bool { return w.from == op.from })
+	waited := isFrom(op.from, a.queue) >= 0
 
-	a.want(asked, "%s: it answers no request, or one that was answered before", line)
+	a.want(op.verb != "", "%s: it answers no request, or one that was answered before", line)
 	a.want(slices.Contains(contract[status], op.verb), "%s: no answer to %s", line, op.verb)
 	_, failed := status.ServiceCode()
 	a.want(failed == (r.GetError() != ""), "%s: the error is %q", line, r.GetError())
@@ -418,8 +441,9 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	if shown != nil {
 		a.want(shown.GetResource() == resource, "%s: of %s", line, shown.GetResource())
 		fence := shown.GetToken() // of a free resource: that of the next exclusive lease is higher
-		if known, ok := a.fences[shown.GetToken()]; ok && status != messages.Status_FREE {
-			fence = known
+		known := slices.IndexFunc(a.grants, func(g *journal.Grant) bool { return g.GetToken() == shown.GetToken() })
+		if known >= 0 && status != messages.Status_FREE {
+			fence = uint64(a.grants[known].Fence())
 		}
 		a.want(shown.GetFence() == messages.Token(fence).String(), "%s: fence %s", line, shown.GetFence())
 	}
@@ -452,7 +476,7 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 			"%s: to %s", line, op.who)
 	case messages.Status_CANCELLED:
 		if op.verb == "acquire" && (waited || op.hash == op.secret) { // else another request was meant
-			a.over[request{op.who, op.id, string(hashOf(op.hash))}] = 0
+			a.over = append(a.over, request{op.who, op.id, string(hashOf(op.hash))})
 		}
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		if op.verb == "acquire" {
@@ -467,7 +491,7 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 }
 
 // proves reports whether a request has the secret of the lease with the token, or is the one that it was granted to.
-func (a *audit) proves(op step, token uint64) bool {
+func (a *audit) proves(op *step, token uint64) bool {
 	i := slices.IndexFunc(a.held, func(h holding) bool { return h.GetToken() == token })
 	if i < 0 {
 		return true // it has ended in the same step
@@ -504,24 +528,24 @@ func (a *audit) heldBack(now lease.Instant, r *messages.Reply) {
 
 // dequeue lets an answered waiter go; waiters that are granted or sent away go in
 // the order of their arrival.
-func (a *audit) dequeue(answer lease.Answer, status messages.Status) {
-	i := slices.IndexFunc(a.queue, func(w step) bool { return w.from == answer.To.Subject })
+func (a *audit) dequeue(answer *lease.Answer, status messages.Status) {
+	i := isFrom(answer.To.Subject, a.queue)
 	if status == messages.Status_GRANTED {
-		a.want(i < 0 || answer.InDoubt, "%s: it waited", answerLine{&answer})
-		a.want(i >= 0 || answer.To.Batched || !answer.InDoubt, "%s: it did not wait", answerLine{&answer})
+		a.want(i < 0 || answer.InDoubt, "%s: it waited", answerLine{answer})
+		a.want(i >= 0 || answer.To.Batched || !answer.InDoubt, "%s: it did not wait", answerLine{answer})
 	}
-	a.want(answer.Waited == (i >= 0), "%s: it says that it waited: %v", answerLine{&answer}, answer.Waited)
+	a.want(answer.Waited == (i >= 0), "%s: it says that it waited: %v", answerLine{answer}, answer.Waited)
 	if i < 0 {
 		return
 	}
 	if status != messages.Status_TIMEOUT && status != messages.Status_CANCELLED {
-		a.want(i == 0, "%s: before %s", answerLine{&answer}, a.queue[0].from)
+		a.want(i == 0, "%s: before %s", answerLine{answer}, a.queue[0].from)
 	}
 	a.queue = slices.Delete(a.queue, i, i+1)
 }
 
 // surrendered lets all who wait go when they are given back, as they came and in their order.
-func (a *audit) surrendered(s step, o lease.Outcome) {
+func (a *audit) surrendered(s *step, o lease.Outcome) {
 	if s.verb != "surrender" && s.verb != "takeover" {
 		a.want(len(o.Surrendered) == 0, "%s surrenders %v", s, o.Surrendered)
 		return
@@ -536,56 +560,57 @@ func (a *audit) surrendered(s step, o lease.Outcome) {
 		want.Request.WaitMs = got.Request.GetWaitMs()
 		a.want(proto.Equal(got.Request, want.Request), "%s: surrendered as %v", came.from, got.Request)
 		a.want(got.From == want.From, "%s is surrendered in the place of %s", got.From.Subject, came.from)
-		delete(a.open, came.from)
+		a.closed(came.from)
 		a.seen["surrendered"]++
 	}
 	a.queue = nil
 }
 
 // enqueue lets a request wait that was not answered, in its old place if it has one.
-func (a *audit) enqueue(s step) {
+func (a *audit) enqueue(s *step) {
 	a.want(s.verb == "acquire" && s.wait > 0, "%s is not answered", s)
-	i := slices.IndexFunc(a.queue, func(w step) bool { return s.id != "" && w.id == s.id && w.who == s.who })
+	i := slices.IndexFunc(a.queue, func(w *step) bool { return s.id != "" && w.id == s.id && w.who == s.who })
 	if i < 0 {
 		a.want(len(a.queue) < s.room, "%s waits where there is no room", s)
 		a.queue = append(a.queue, s)
 		return
 	}
 	if a.queue[i].from != s.from {
-		delete(a.open, a.queue[i].from)
+		a.closed(a.queue[i].from)
 	}
 	a.queue[i] = s
 }
 
 func (a *audit) state(now lease.Instant, s *lease.State) {
-	image := s.Image()
-	a.want(sameImage(image, a.image), "replay gives %+v, the state is %+v", a.image, image)
-	var held []holding
+	image, n := s.Image(), 0
 	for h := range image.Holdings() {
-		held = append(held, holding{h.Grant, h.Deadline})
+		if n == len(a.held) || !proto.Equal(h.Grant, a.held[n].Grant) || h.Deadline != a.held[n].deadline {
+			a.want(false, "held: %v until %v, by the changes %v", h.Grant, h.Deadline, a.held)
+		}
+		n++
 	}
-	same := slices.EqualFunc(held, a.held, func(x, y holding) bool {
-		return proto.Equal(x.Grant, y.Grant) && x.deadline == y.deadline
-	})
-	a.want(same, "held: %v, by the changes %v", held, a.held)
-	a.want(image.Held() == (len(a.held) > 0) && image.Holders() == len(a.held),
-		"%d hold, by the changes %d", image.Holders(), len(a.held))
-	a.want(image.Permits() == uint64(a.permits()),
-		"%d permits are held, by the changes %d", image.Permits(), a.permits())
-	a.want(image.Counts().Lost == len(a.lost) && image.HeldBack() == (len(a.lost) > 0),
-		"%d hold back, by the changes %d", image.Counts().Lost, len(a.lost))
-	a.want(image.IsFree() == (len(a.held)+len(a.lost) == 0) && image.Leases() == len(a.held)+len(a.lost),
-		"whether it is free")
-	a.want(uint64(image.Token()) == a.token, "token %d, by the changes %d", image.Token(), a.token)
-	a.want(s.Waiting() == len(a.queue), "%d wait, by the answers %d", s.Waiting(), len(a.queue))
-	a.want(s.Waiting() == 0 || !a.fits(a.queue[0]), "%s waits, though it fits", a.queue)
 	runs := slices.ContainsFunc(a.lost, func(h holding) bool { return h.GetDelayMs() > 0 })
-	a.want((s.Wake() == lease.Never) == (len(a.held)+len(a.queue) == 0 && !runs), "wakes at %v", s.Wake())
-	a.want(s.Wake() > now, "wakes at %v, which is past", s.Wake())
+	switch { // nothing is boxed that is not printed
+	case !sameImage(image, a.image):
+		a.want(false, "replay gives %+v, the state is %+v", a.image, image)
+	case n != len(a.held), image.Held() != (n > 0), image.Holders() != n, image.Permits() != uint64(a.permits()),
+		image.Counts().Lost != len(a.lost), image.HeldBack() != (len(a.lost) > 0),
+		image.IsFree() != (n+len(a.lost) == 0), image.Leases() != n+len(a.lost), uint64(image.Token()) != a.token:
+		a.want(false, "the state is %+v of %d permits, by the changes held are %v, lost %v, and the last token is %d",
+			image, image.Permits(), a.held, a.lost, a.token)
+	case s.Waiting() != len(a.queue):
+		a.want(false, "%d wait, by the answers %d", s.Waiting(), len(a.queue))
+	case s.Waiting() > 0 && a.fits(a.queue[0]):
+		a.want(false, "%s waits, though it fits", a.queue)
+	case (s.Wake() == lease.Never) != (len(a.held)+len(a.queue) == 0 && !runs):
+		a.want(false, "wakes at %v", s.Wake())
+	case s.Wake() <= now:
+		a.want(false, "wakes at %v, which is past", s.Wake())
+	}
 }
 
 // fits reports whether the request of a step may hold beside those that do.
-func (a *audit) fits(s step) bool {
+func (a *audit) fits(s *step) bool {
 	if len(a.lost) > 0 {
 		return false
 	}

@@ -1,14 +1,14 @@
 package lease_test
 
 import (
-	"bytes"
+	"encoding/binary"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors/exhaustive"
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // clubWorld is what may happen to a club in a search.
@@ -46,16 +46,23 @@ func (n *clubSituation) Take(move int, reached map[string]int) error {
 // Fork implements exhaustive.Situation.
 func (n *clubSituation) Fork() exhaustive.Situation { return &clubSituation{n.fork(), n.world} }
 
+// Resume implements exhaustive.Situation.
+func (n *clubSituation) Resume(exhaustive.Situation) bool { return false }
+
 // Key implements exhaustive.Situation.
-func (n *clubSituation) Key() []byte {
-	key, _ := lease.Key(n.states, n.now, n.world.names)
-	var recorded bytes.Buffer
+func (n *clubSituation) Key(key []byte) []byte {
+	key, _ = lease.Key(key, n.states, n.now, n.world.names)
 	for place, i := range n.recorded {
 		image, last := n.states[place].Image(), i.Last()
-		fmt.Fprint(&recorded, last.How, image.Token()-i.Token(), image.Token()-i.Floor, " ")
+		for _, number := range []messages.Token{messages.Token(last.How), image.Token() - i.Token(),
+			image.Token() - i.Floor} {
+			key = binary.AppendUvarint(key, uint64(number))
+		}
 	}
-	fmt.Fprint(&recorded, n.due)
-	return slices.Concat(key, recorded.Bytes())
+	for _, r := range n.due {
+		key = append(key, r...)
+	}
+	return key
 }
 
 var clubWorlds = []*clubWorld{

@@ -109,17 +109,14 @@ func NewNames(resources, owners, ids []string, hashes [][]byte, sessions []strin
 	return n
 }
 
-// Key returns an encoding of what decides about the future of the states: two states with the same key do the same at
+// Key appends to a key what decides about the future of the states: two states with the same key do the same at
 // the same distances of time, with the same distances of tokens, and with the owners in other places. numbers has the
 // place of each owner, -1 if the states know nothing of it.
 //
 // It leaves out what is shown and never looked at: wall clocks, the tokens of requests that have ended, the numbers
 // of losses. It does not know that the memory of ended requests is bounded, which no search comes near.
-func Key(states []*State, now Instant, names *Names) (key []byte, numbers []int) {
-	k := &keyer{now: now, names: names, numbers: make([]int, len(names.owners))}
-	for i := range k.numbers {
-		k.numbers[i] = -1
-	}
+func Key(key []byte, states []*State, now Instant, names *Names) (_ []byte, numbers []int) {
+	k := &keyer{key: key, now: now, names: names, numbers: slices.Repeat([]int{-1}, len(names.owners))}
 	for _, s := range states {
 		k.state(s)
 	}
@@ -236,18 +233,17 @@ type memory struct {
 // their order, the others in that of what is remembered of them.
 func (k *keyer) ended(states []*State) {
 	m := states[0].past.shard
-	of := make([]string, len(k.numbers))
 	var all []memory
 	remember := func(key requestKey, kind byte, n uint64) {
 		known, ok := k.names.requests[key]
 		if !ok {
 			panic("a request of which the search has no name")
 		}
-		text := []byte{kind, byte(known.resource), byte(digit(known.token > 0))}
+		text := append(make([]byte, 0, 64), kind, byte(known.resource), byte(digit(known.token > 0)))
 		if known.token > 0 {
 			text = binary.AppendUvarint(text, uint64(states[known.resource].image.Token())-known.token)
 		}
-		text = binary.AppendUvarint(append(text, known.rest...), n)
+		text = append(binary.AppendUvarint(append(text, known.rest...), n), 0)
 		all = append(all, memory{known.owner, string(text)})
 	}
 	k.put(digit(len(m.parts) > 0 && m.parts[0].first < k.now)) // see EndedRequests.remembersSince
@@ -263,9 +259,14 @@ func (k *keyer) ended(states []*State) {
 			remember(key, 's', (last-lease.token)<<8+uint64(place))
 		}
 	}
+	if len(all) == 0 {
+		k.put(0)
+		return
+	}
 	slices.SortFunc(all, func(a, b memory) int { return cmp.Compare(a.text, b.text) })
+	of := make([]string, len(k.numbers))
 	for _, a := range all {
-		of[a.owner] += a.text + "\x00"
+		of[a.owner] += a.text
 	}
 	order := make([]int, len(of))
 	for i := range order {

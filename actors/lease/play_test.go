@@ -68,18 +68,18 @@ func (p *play) step(t tester, s step) lease.Outcome {
 	}
 	p.rules.passTime(s.at)
 	for _, a := range inEffect(o, s) {
-		op, asked := p.audit.open[a.To.Subject]
-		if !asked {
-			op = s
+		op := p.audit.asked(a.To.Subject)
+		if op.verb == "" {
+			op = &s
 		}
-		if !p.rules.allow(op, s.at, a.Reply) {
+		if !p.rules.allow(*op, s.at, a.Reply) {
 			p.fail(t, "not linearizable: %s", sayAnswer(a))
 		}
 	}
 	if s.verb == "takeover" {
 		p.rules.takeOver(s.at)
 	}
-	if p.audit.check(s, o, p.state); len(p.audit.faults) > 0 {
+	if p.audit.check(&s, o, p.state); len(p.audit.faults) > 0 {
 		p.fail(t, "%s", strings.Join(p.audit.faults, "\n"))
 	}
 	return o

@@ -51,7 +51,7 @@ type step struct {
 	meta string
 	// order is the number of an extend or a set.
 	order uint64
-	// aim is which token a move of a search names: see [aims].
+	// aim is which token a move of a search names: see [audit.aim].
 	aim string
 	// nogrant and nowait are the limits of the node that stand in the way.
 	nogrant, nowait string
@@ -203,7 +203,7 @@ func (s step) String() string {
 }
 
 func (s step) event() lease.Event {
-	from := messages.ReplyTo{Subject: s.from, Batched: s.batched}
+	from := messages.ReplyTo{Subject: s.from, Batched: s.batched, Origin: messages.Origin{Identity: s.who}}
 	switch s.verb {
 	case "acquire":
 		r := &messages.AcquireRequest{

@@ -1,7 +1,6 @@
 package lease_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,50 +30,29 @@ type world struct {
 	names *lease.Names
 }
 
-// aims are the tokens that a move may name, by the words that stand for them.
-var aims = map[string]func(a *audit, who string) []uint64{
-	"own": func(a *audit, who string) (all []uint64) {
-		for _, h := range a.held {
-			if h.GetOwner() == who {
-				all = append(all, h.GetToken())
-			}
+// aim returns the tokens that a move of somebody may name, by the word that stands for them.
+func (a *audit) aim(word, who string) (tokens []uint64) {
+	held := a.held
+	switch word {
+	case "":
+		return []uint64{0}
+	case "last":
+		if a.last != nil {
+			tokens = append(tokens, a.last.GetToken())
 		}
-		return all
-	},
-	"other": func(a *audit, who string) []uint64 {
-		for _, h := range a.held {
-			if h.GetOwner() != who {
-				return []uint64{h.GetToken()}
-			}
+		return tokens
+	case "lost":
+		held = a.lost
+	}
+	for _, h := range held {
+		switch isOwn := h.GetOwner() == who; {
+		case word == "former" && isOwn && h.GetFormer() > 0:
+			tokens = append(tokens, h.GetFormer())
+		case word == "own" && isOwn, word == "other" && !isOwn && len(tokens) == 0, word == "held", word == "lost":
+			tokens = append(tokens, h.GetToken())
 		}
-		return nil
-	},
-	"held": func(a *audit, _ string) (all []uint64) {
-		for _, h := range a.held {
-			all = append(all, h.GetToken())
-		}
-		return all
-	},
-	"lost": func(a *audit, _ string) (all []uint64) {
-		for _, h := range a.lost {
-			all = append(all, h.GetToken())
-		}
-		return all
-	},
-	"former": func(a *audit, who string) (all []uint64) {
-		for _, h := range a.held {
-			if h.GetOwner() == who && h.GetFormer() > 0 {
-				all = append(all, h.GetFormer())
-			}
-		}
-		return all
-	},
-	"last": func(a *audit, _ string) []uint64 {
-		if a.last == nil {
-			return nil
-		}
-		return []uint64{a.last.GetToken()}
-	},
+	}
+	return tokens
 }
 
 // situation is a resource, beside what its audit knows, at an instant.
@@ -89,6 +67,8 @@ type situation struct {
 	// nil: they are not known yet.
 	choices []choice
 	numbers []int
+	// isIdle: the last step took no time and changed no lease, so that the choices name the same instants and tokens.
+	isIdle bool
 }
 
 func (w *world) begin() exhaustive.Situation {
@@ -143,7 +123,7 @@ func (n *situation) Moves() int {
 		return len(n.choices)
 	}
 	if n.numbers == nil {
-		n.Key()
+		n.Key(nil)
 	}
 	unknown := slices.Index(n.numbers, -1)
 	for i := range n.world.steps {
@@ -151,11 +131,7 @@ func (n *situation) Moves() int {
 		if place := slices.Index(n.world.owners, s.who); unknown >= 0 && place > unknown && n.numbers[place] < 0 {
 			continue
 		}
-		if s.aim == "" {
-			n.choices = append(n.choices, choice{s, s.token, n.at})
-			continue
-		}
-		for _, token := range aims[s.aim](n.audit, s.who) {
+		for _, token := range n.audit.aim(s.aim, s.who) {
 			n.choices = append(n.choices, choice{s, token, n.at})
 		}
 	}
@@ -191,12 +167,13 @@ func (a *audit) due() lease.Instant {
 // vacant returns a subject on which no answer is expected.
 func (a *audit) vacant() string {
 	for n := 0; ; n++ {
-		subject := fmt.Sprint("q", n)
-		if _, taken := a.open[subject]; !taken {
+		if subject := inboxes[n]; isFrom(subject, a.open) < 0 {
 			return subject
 		}
 	}
 }
+
+var inboxes = []string{"q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"}
 
 // Fork implements exhaustive.Situation.
 func (n *situation) Fork() exhaustive.Situation {
@@ -224,18 +201,26 @@ func (n *situation) dated(move int) step {
 // Take implements exhaustive.Situation.
 func (n *situation) Take(move int, reached map[string]int) error {
 	s := n.dated(move)
-	n.at, n.choices, n.numbers, n.audit.seen = s.at, nil, nil, reached
 	o := n.state.Step(s.time(), s.event())
+	n.isIdle = s.at == n.at && len(o.Changes) == 0
+	n.at, n.choices, n.numbers, n.audit.seen = s.at, nil, nil, reached
 	if s.verb == "takeover" {
 		n.beginTerm(n.state.Image())
 	}
-	n.audit.check(s, o, n.state)
+	n.audit.check(&s, o, n.state)
 	return exhaustive.Wrong(n.audit.faults)
 }
 
+// Resume implements exhaustive.Situation.
+func (n *situation) Resume(before exhaustive.Situation) bool {
+	b := before.(*situation)
+	n.choices, n.numbers = b.choices, b.numbers
+	return n.isIdle
+}
+
 // Key implements exhaustive.Situation.
-func (n *situation) Key() (key []byte) {
-	key, n.numbers = lease.Key([]*lease.State{n.state}, n.at, n.world.names)
+func (n *situation) Key(key []byte) []byte {
+	key, n.numbers = lease.Key(key, []*lease.State{n.state}, n.at, n.world.names)
 	return key
 }
 
@@ -243,15 +228,15 @@ func (n *situation) Key() (key []byte) {
 func (a *audit) fork() *audit {
 	fork := *a
 	fork.image = a.image.Clone()
-	fork.held, fork.lost, fork.queue = slices.Clone(a.held), slices.Clone(a.lost), slices.Clone(a.queue)
-	fork.fences, fork.slots, fork.open, fork.over = maps.Clone(a.fences), maps.Clone(a.slots), maps.Clone(a.open),
-		maps.Clone(a.over)
+	fork.held, fork.lost, fork.slots = slices.Clone(a.held), slices.Clone(a.lost), slices.Clone(a.slots)
+	fork.queue, fork.open = slices.Clone(a.queue), slices.Clone(a.open)
+	fork.grants, fork.over = slices.Clip(a.grants), slices.Clip(a.over)
 	return &fork
 }
 
 var worlds = []*world{
 	{
-		name: "mutex", owners: []string{"ann", "bob", "cid"}, depth: 5, later: 50 * ms,
+		name: "mutex", owners: []string{"ann", "bob", "cid"}, depth: 5, later: 50 * ms, floor: 7,
 		moves: []string{
 			"owner acquire ttl=100ms", "owner acquire ttl=150ms wait=100ms room=2",
 			"owner acquire ttl=100ms wait=150ms id=x room=2", "owner acquire ttl=100ms id=y batched",
@@ -307,6 +292,7 @@ var worlds = []*world{
 		moves: []string{
 			"owner acquire ttl=100ms", "owner acquire ttl=100ms limit=2", "owner release aim=own",
 			"owner extend ttl=150ms order=1", "owner extend ttl=50ms order=2", "owner extend ttl=100ms order=3 limit=3",
+			"owner extend ttl=100ms limit=3",
 			"owner extend ttl=50ms", "owner set meta=one order=1", "owner set meta=two order=2", "owner set meta=one",
 			"owner set aim=own order=3", "node takeover",
 		},

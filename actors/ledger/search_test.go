@@ -1,12 +1,13 @@
 package ledger_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/actors/exhaustive"
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -19,7 +20,10 @@ import (
 // position that it expects to be the last, or not at all. Appends, answers and purges are on their way for any time,
 // and answers may be lost.
 
-const searched = "r"
+const (
+	searched = "r"
+	ttl      = time.Second
+)
 
 // shardWorld is what may happen.
 type shardWorld struct {
@@ -28,28 +32,36 @@ type shardWorld struct {
 	inFlight int
 	// copies is how many more copies of an append may be on their way.
 	copies int
+	// shared: leases are shared, and one of them is lost.
+	shared bool
 	depth  int
 	rare   []string
 }
 
-// stored is a record in the bucket. What is in memory of a record is never changed.
+// record is never changed. Its text distinguishes it in a key.
+type record struct {
+	*journal.Record
+	text string
+}
+
+// stored is a record in the bucket.
 type stored struct {
 	position uint64
-	record   *journal.Record
+	record   *record
 }
 
 // sent is an append on its way to the bucket.
 type sent struct {
 	node   int
 	after  uint64
-	record *journal.Record
+	record *record
 	copies int
 }
 
 // answered is the answer to an append on its way to a node: whether it was stored.
 type answered struct {
 	node   int
-	record *journal.Record
+	record *record
 	stored bool
 }
 
@@ -72,7 +84,7 @@ type shardState struct {
 type truth struct {
 	tail   journal.Tail
 	image  lease.Image
-	stored []*journal.Record
+	stored []*record
 }
 
 // node is a process that may own the shard.
@@ -80,8 +92,10 @@ type node struct {
 	phase phase
 	// way is how its ledger came about, from which it is made again.
 	way []step
+	// position is how far its ledger has read, as that says.
+	position uint64
 	// pending are its appends without an answer, the oldest first; open: the first of them is to open the shard.
-	pending []*journal.Record
+	pending []*record
 	// confirmed is the highest token of the grants that it has confirmed to clients.
 	confirmed messages.Token
 }
@@ -98,7 +112,7 @@ const (
 type step struct {
 	kind     stepKind
 	position uint64
-	record   *journal.Record
+	record   *record
 	// limit is how many free resources are remembered.
 	limit int
 }
@@ -191,54 +205,84 @@ func (s *shardState) Fork() exhaustive.Situation {
 	return &fork
 }
 
+// Resume implements exhaustive.Situation.
+func (s *shardState) Resume(exhaustive.Situation) bool { return false }
+
 // Key implements exhaustive.Situation.
-func (s *shardState) Key() []byte {
-	var b strings.Builder
-	fmt.Fprint(&b, s.last, s.truth.tail, s.truth.image.Token(), s.truth.image.Held(), "|")
-	for _, r := range s.bucket {
-		fmt.Fprint(&b, r.position, s.say(r.record), " ")
+func (s *shardState) Key(key []byte) []byte {
+	put := func(numbers ...uint64) {
+		for _, n := range numbers {
+			key = binary.AppendUvarint(key, n)
+		}
 	}
-	var way []string
+	put(s.last, s.truth.tail.Number, s.truth.tail.Epoch, uint64(s.truth.image.Token()),
+		uint64(s.truth.image.Leases()))
+	put(uint64(len(s.bucket)))
+	for _, r := range s.bucket {
+		put(r.position)
+		key = s.say(key, r.record)
+	}
+	// What is under way has no order.
+	under, end := make([]string, 0, 8), len(key)
+	add := func() { under, key = append(under, string(key[end:])), key[:end] }
 	for _, m := range s.sent {
-		way = append(way, fmt.Sprint(m.node, m.after, m.copies, s.say(m.record)))
+		put(0, uint64(m.node), m.after, uint64(m.copies))
+		key = s.say(key, m.record)
+		add()
 	}
 	for _, a := range s.answer {
-		way = append(way, fmt.Sprint(a.node, a.stored, s.say(a.record)))
+		put(1, uint64(a.node), digit(a.stored))
+		key = s.say(key, a.record)
+		add()
 	}
 	for _, p := range s.purges {
-		way = append(way, fmt.Sprint("purge", p))
+		put(2, p)
+		add()
 	}
-	slices.Sort(way)
-	fmt.Fprint(&b, way)
-	for _, n := range s.nodes {
-		fmt.Fprint(&b, "|", n.phase, n.confirmed)
+	slices.Sort(under)
+	put(uint64(len(under)))
+	for _, text := range under {
+		key = append(key, text...)
+	}
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		put(uint64(n.phase), uint64(n.confirmed), n.position, uint64(len(n.pending)))
 		for _, r := range n.pending {
-			fmt.Fprint(&b, s.say(r), " ")
+			key = s.say(key, r)
 		}
+		put(uint64(len(n.way)))
 		for _, step := range n.way {
-			fmt.Fprint(&b, step.kind, step.position, step.limit, s.say(step.record), " ")
+			put(uint64(step.kind), step.position, uint64(step.limit))
+			key = s.say(key, step.record)
 		}
 	}
-	return []byte(b.String())
+	return key
 }
 
-// say returns what distinguishes a record. What a process has yet to be answered is distinguished from the same record
+// say appends what distinguishes a record. What a process has yet to be answered is distinguished from the same record
 // of an earlier process.
-func (s *shardState) say(r *journal.Record) string {
+func (s *shardState) say(key []byte, r *record) []byte {
+	if r == nil {
+		return append(key, 0)
+	}
+	key = append(append(key, byte(len(r.text))), r.text...)
 	for i := range s.nodes {
-		if place := slices.Index(s.nodes[i].pending, r); r != nil && place >= 0 {
-			return fmt.Sprint(say(r), "*", place)
+		if place := slices.Index(s.nodes[i].pending, r); place >= 0 {
+			return append(key, byte(1+place))
 		}
 	}
-	return say(r)
+	return append(key, 0)
+}
+
+func digit(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func say(r *journal.Record) string {
-	switch {
-	case r == nil:
-		return ""
-	case r.GetPage() != nil:
-		p := r.GetPage()
+	if p := r.GetPage(); p != nil {
 		return fmt.Sprint("p", p.GetNumber(), ".", p.GetEpoch(), ".", p.GetFloor(), len(p.GetEntries()))
 	}
 	c := r.GetCommit()
@@ -311,7 +355,7 @@ type reading struct {
 	through uint64
 }
 
-// read makes the ledger of a node anew.
+// read makes the ledger of a node anew, and takes over how far it has read.
 func (n *node) read() (reading, error) {
 	r := reading{Ledger: ledger.New()}
 	var pass *ledger.Checkpoint
@@ -319,7 +363,7 @@ func (n *node) read() (reading, error) {
 	for _, step := range n.way {
 		switch step.kind {
 		case readRecord:
-			if err := r.Read(step.position, step.record, at); err != nil {
+			if err := r.Read(step.position, step.record.Record, at); err != nil {
 				return r, err
 			}
 			if step.record.GetCommit().GetOpened() {
@@ -337,6 +381,7 @@ func (n *node) read() (reading, error) {
 			r.through, _ = pass.Purge(func(m ledger.Mark) bool { return m.Number < r.Head().Number })
 		}
 	}
+	n.position = r.Head().Position
 	return r, nil
 }
 
@@ -354,9 +399,9 @@ func (s *shardState) open(i int, reached map[string]int) error {
 	if err := l.Complete(); err != nil {
 		return fmt.Errorf("n%d: %w", i, err)
 	}
-	if got, want := l.Image(searched), s.truth.image; got.Held() != want.Held() || got.Token() != want.Token() {
-		return fmt.Errorf("n%d has read token %d, held %v; stored is %d, %v", i, got.Token(), got.Held(), want.Token(),
-			want.Held())
+	if got, want := l.Image(searched), s.truth.image; got.Counts() != want.Counts() || got.Token() != want.Token() {
+		return fmt.Errorf("n%d has read token %d, %+v; stored is %d, %+v", i, got.Token(), got.Counts(), want.Token(),
+			want.Counts())
 	}
 	if l.First() > 1 {
 		reached["read from a page"]++
@@ -370,18 +415,9 @@ func (s *shardState) open(i int, reached map[string]int) error {
 // send sends an append behind all that the node knows of and has sent.
 func (s *shardState) send(i int, r *journal.Record) {
 	n := &s.nodes[i]
-	n.pending = append(n.pending, r)
-	s.sent = append(s.sent, sent{i, s.expected(i, r), r, s.world.copies})
-}
-
-// expected returns the position behind which a node expects its pending record to be stored.
-func (s *shardState) expected(i int, r *journal.Record) uint64 {
-	n := &s.nodes[i]
-	known := uint64(0)
-	for _, step := range n.way {
-		known = max(known, step.position)
-	}
-	return known + uint64(slices.Index(n.pending, r))
+	appended := &record{r, say(r)}
+	s.sent = append(s.sent, sent{i, n.position + uint64(len(n.pending)), appended, s.world.copies})
+	n.pending = append(n.pending, appended)
 }
 
 // decide grants the resource, or ends its lease.
@@ -401,15 +437,41 @@ func (s *shardState) decide(i int) error {
 			tail.GetCommit().Number++
 		}
 	}
-	c := &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
-		Resource: searched, Owner: fmt.Sprint("client of n", i), Token: uint64(image.Token()) + 1, TtlMs: 1000,
-	}}
-	if image.Held() {
-		c = &journal.Change{Kind: messages.Event_RELEASED, Grant: image.Last().Grant}
-	}
-	tail.GetCommit().Changes = []*journal.Change{c}
+	tail.GetCommit().Changes = s.world.decide(image)
 	s.send(i, tail)
 	return nil
+}
+
+// decide returns the changes that grant the resource, or end all its leases.
+func (w *shardWorld) decide(image lease.Image) (all []*journal.Change) {
+	add := func(kind messages.Event_Kind, g *journal.Grant) {
+		all = append(all, &journal.Change{Kind: kind, Grant: g})
+	}
+	first := uint64(image.Token()) + 1
+	grant := func(slot uint32) *journal.Grant {
+		g := &journal.Grant{Resource: searched, Owner: "o", Token: first + uint64(slot), TtlMs: uint32(ttl.Milliseconds())}
+		if w.shared {
+			g.Limit, g.Slots, g.Phase, g.Confirm = 3, []uint32{slot}, first, slot == 0
+		}
+		return g
+	}
+	switch {
+	case !image.IsFree():
+		for l := range image.Holdings() {
+			add(messages.Event_RELEASED, l.Grant)
+		}
+		for l := range image.Lost() {
+			add(messages.Event_CONFIRMED, l.Grant)
+		}
+	case w.shared:
+		for slot := range uint32(3) {
+			add(messages.Event_ACQUIRED, grant(slot))
+		}
+		add(messages.Event_BROKEN, all[0].GetGrant())
+	default:
+		add(messages.Event_ACQUIRED, grant(0))
+	}
+	return all
 }
 
 // arrive stores an append, or not.
@@ -433,7 +495,7 @@ func (s *shardState) arrive(m sent, reached map[string]int) error {
 }
 
 // add takes in a record that is stored.
-func (t *truth) add(r *journal.Record) error {
+func (t *truth) add(r *record) error {
 	t.stored = append(t.stored, r)
 	if page := r.GetPage(); page != nil {
 		if err := t.tail.Check(page); err != nil {
@@ -446,7 +508,7 @@ func (t *truth) add(r *journal.Record) error {
 	}
 	for _, c := range r.GetCommit().GetChanges() {
 		isGrant := c.GetKind() == messages.Event_ACQUIRED
-		if isGrant && (t.image.Held() || c.GetGrant().GetToken() <= uint64(t.image.Token())) {
+		if isGrant && (!t.image.Admits(c.GetGrant()) || c.GetGrant().GetToken() <= uint64(t.image.Token())) {
 			return fmt.Errorf("token %d is granted behind %d, held %v", c.GetGrant().GetToken(), t.image.Token(),
 				t.image.Held())
 		}
@@ -480,7 +542,7 @@ func (s *shardState) look(i int, reached map[string]int) error {
 }
 
 // learn lets a node know what became of an append.
-func (s *shardState) learn(i int, r *journal.Record, isStored bool, reached map[string]int) error {
+func (s *shardState) learn(i int, r *record, isStored bool, reached map[string]int) error {
 	n := &s.nodes[i]
 	place := slices.Index(n.pending, r)
 	switch {
@@ -500,8 +562,12 @@ func (s *shardState) learn(i int, r *journal.Record, isStored bool, reached map[
 	}
 	n.phase = owning
 	n.way = append(n.way, step{kind: readRecord, position: uint64(position), record: r})
-	if _, err := n.read(); err != nil {
+	l, err := n.read()
+	if err != nil {
 		return fmt.Errorf("n%d cannot apply its own commit: %w", i, err)
+	}
+	if image := l.Image(searched); image.Held() && !image.HeldBack() && image.Soonest() != lease.Instant(ttl) {
+		return fmt.Errorf("n%d ends a lease of %v at %v", i, ttl, image.Soonest())
 	}
 	for _, c := range r.GetCommit().GetChanges() {
 		token := messages.Token(c.GetGrant().GetToken())
@@ -518,6 +584,9 @@ func (s *shardState) pageStored(i int, position uint64) error {
 	n := &s.nodes[i]
 	n.way = append(n.way, step{kind: storePage, position: position})
 	r, err := n.read()
+	if err == nil && n.position != position {
+		err = fmt.Errorf("n%d has stored a page at position %d, and its ledger is at %d", i, position, n.position)
+	}
 	if err == nil && r.through > 0 {
 		s.purges = append(s.purges, r.through)
 	}
@@ -538,8 +607,10 @@ func (s *shardState) purge(through uint64) {
 }
 
 var shardWorlds = []*shardWorld{
-	{name: "one append in flight", inFlight: 1, copies: 1, depth: 9,
+	{name: "one append in flight", inFlight: 1, copies: 1, depth: 10,
 		rare: []string{"deposed", "found", "read from a page"}},
+	{name: "leases that are shared and lost", inFlight: 1, shared: true, depth: 9,
+		rare: []string{"read from a page"}},
 }
 
 func TestSearch(t *testing.T) {

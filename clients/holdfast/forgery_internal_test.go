@@ -9,45 +9,6 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// An answer about another resource, or to another owner, changes nothing: the right one is waited for.
-func TestForgedAnswers(t *testing.T) {
-	for name, lease := range map[string]*messages.Lease{
-		"another resource": {Resource: "forged", Owner: "me", Token: 7, Fence: "000000000000007",
-			RemainingMs: 3_600_000},
-		"another owner": {Resource: "r", Owner: "forger", Token: 7, Fence: "000000000000007",
-			RemainingMs: 3_600_000},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newScripted(t)
-				s.script(func(messages.Operation) (there, back time.Duration) { return 0, time.Millisecond })
-				s.forge = func(op messages.Operation) *messages.Reply {
-					status := map[messages.Operation]messages.Status{
-						messages.OpAcquire: messages.Status_GRANTED, messages.OpExtend: messages.Status_EXTENDED,
-						messages.OpSet: messages.Status_UPDATED,
-					}[op]
-					if status == messages.Status_STATUS_UNSPECIFIED {
-						return nil
-					}
-					return &messages.Reply{Status: status, Lease: lease, Order: 100}
-				}
-				l := mustLock(t, s.client(Defaults(Owner("me"))), "r")
-				if err := l.Extend(t.Context(), time.Minute); err != nil {
-					t.Error(err)
-				}
-				if err := l.Set(t.Context(), map[string]string{"a": "1"}); err != nil {
-					t.Error(err)
-				}
-				if want := (Claim{Resource: "r", Token: 1}); l.Claim() != want || l.Metadata()["a"] != "1" || time.Until(l.Deadline()) > time.Minute {
-					t.Errorf("claim %v, metadata %v, %v are left, want %v", l.Claim(), l.Metadata(),
-						time.Until(l.Deadline()), want)
-				}
-				wantHeld(t, s, l)
-			})
-		})
-	}
-}
-
 // What is public, the owner and ids of requests, does not show where answers go, and neither does another answer.
 func TestSubjectsOfAnswersAreSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"testing"
@@ -72,71 +71,6 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// A short extension that arrives long after a longer one ends no lease.
-func TestLateShortExtension(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScripted(t)
-		l := mustLock(t, s.client(), "r")
-		first := true
-		s.script(func(op messages.Operation) (there, back time.Duration) {
-			switch {
-			case op != messages.OpExtend:
-				return 0, 0
-			case first:
-				first = false
-				return 8 * time.Second, 0
-			}
-			return 0, 0
-		})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		_ = l.Extend(ctx, 3*time.Second)
-		if err := l.Extend(t.Context(), time.Minute); err != nil {
-			t.Error(err)
-		}
-		if left := time.Until(l.Deadline()); left < 50*time.Second {
-			t.Errorf("%v are left of a minute", left)
-		}
-		for range 300 {
-			wait(100 * time.Millisecond)
-			if wantHeld(t, s, l); !l.Valid() {
-				t.Fatal("the lock is lost")
-			}
-		}
-	})
-}
-
-// Another process of the owner may extend the lease for another time. The client takes that over, and continues above
-// it.
-func TestAnotherProcessExtends(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScripted(t)
-		c := s.client(Defaults(Owner("both"), Reentrant()))
-		orders := s.listen()
-		l := mustLock(t, c, "r")
-		if err := l.Extend(t.Context(), time.Minute); err != nil {
-			t.Error(err)
-		}
-		s.wantOrders(orders, 2)
-		other := mustLock(t, s.client(Defaults(Owner("both"), Reentrant())), "r")
-		if err := other.Extend(t.Context(), 5*time.Second); err != nil {
-			t.Error(err)
-		}
-		s.wantOrders(orders, 4) // above 2, which the grant has shown
-		s.mu.Lock()
-		s.leases["r"].order = 7
-		s.mu.Unlock()
-		if err := l.Extend(t.Context(), time.Minute); err != nil {
-			t.Error(err)
-		}
-		s.wantOrders(orders, 2, 8)
-		if left := time.Until(l.Deadline()); left < 50*time.Second {
-			t.Errorf("%v are left of a minute", left)
-		}
-		wantHeld(t, s, l, other)
-	})
-}
-
 // A set of another process is not undone by accident, and does not keep the client from setting others.
 func TestAnotherProcessSets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -153,32 +87,6 @@ func TestAnotherProcessSets(t *testing.T) {
 		s.wantOrders(orders, 1, 6)
 		if !maps.Equal(s.leases["r"].metadata, want) || !maps.Equal(l.Metadata(), want) {
 			t.Errorf("the service has %v, the lock %v, want %v", s.leases["r"].metadata, l.Metadata(), want)
-		}
-	})
-}
-
-// A set whose answer was lost, and that arrives behind a later one, does not undo it.
-func TestLateSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScripted(t)
-		l := mustLock(t, s.client(), "r")
-		first := true
-		s.script(func(op messages.Operation) (there, back time.Duration) {
-			if op == messages.OpSet && first {
-				first = false
-				return 10 * time.Second, 0
-			}
-			return 0, 0
-		})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		_ = l.Set(ctx, map[string]string{"a": "1"})
-		if err := l.Set(t.Context(), map[string]string{"a": "2"}); err != nil {
-			t.Error(err)
-		}
-		wait(20 * time.Second)
-		if got := s.leases["r"].metadata["a"]; got != "2" {
-			t.Errorf("the service has %q, want 2", got)
 		}
 	})
 }

@@ -37,8 +37,6 @@ type scripted struct {
 	// refuse returns the status with which an extension is refused, 0 if it is not. It is called with mu held; nil:
 	// none is.
 	refuse func(key string, r *messages.ExtendRequest) messages.Status
-	// forge returns what comes in the place of the service's answer, and before it; nil: nothing does.
-	forge func(messages.Operation) *messages.Reply
 	// shards is how many shards it says that it has.
 	shards atomic.Uint32
 	// heardOf is called with each request that has arrived, with mu held; nil: nothing is.
@@ -161,11 +159,6 @@ func (s *scripted) asked(op messages.Operation, key string, data []byte, answer 
 		there, back = s.fate(op)
 	}
 	reply := func(r *messages.Reply) {
-		if s.forge != nil {
-			if forged := s.forge(op); forged != nil {
-				answer(forged)
-			}
-		}
 		after(back, func() { answer(r) })
 	}
 	if there == 0 {

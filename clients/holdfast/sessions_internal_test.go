@@ -48,30 +48,6 @@ func wantHeld(t *testing.T, s *scripted, locks ...*Lock) {
 
 func allOfThem(int) bool { return true }
 
-// Locks that are held long cost one request for all of them.
-func TestSessionKeepsLocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScripted(t)
-		c := s.client()
-		locks := mustLocks(t, c, 50)
-		wait(3 * DefaultTTL)
-		s.count(messages.OpExtend)
-		s.count(messages.OpKeep)
-		wait(10 * DefaultTTL)
-		wantValid(t, s, locks, allOfThem)
-		if extensions, keeps := s.count(messages.OpExtend),
-			s.count(messages.OpKeep); extensions > 0 || keeps < 30 || keeps > 40 {
-			t.Errorf("%d extensions and %d keeps in ten TTLs", extensions, keeps)
-		}
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if n := len(s.leases); n > 0 {
-			t.Errorf("%d leases are left", n)
-		}
-	})
-}
-
 // A client with one lock, or with the option for it, renews each lock by itself.
 func TestNoSession(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -221,25 +197,6 @@ func TestExtensionOutOfACoverage(t *testing.T) {
 	})
 }
 
-// Nothing of a session is left after Close.
-func TestCloseLeavesNoSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScripted(t)
-		c := s.client()
-		mustLocks(t, c, 3, TTL(time.Hour))
-		wait(2 * time.Hour)
-		if len(c.sessions.all()) == 0 {
-			t.Fatal("there is no session")
-		}
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if n := len(c.sessions.all()); n > 0 || len(s.leases) > 0 {
-			t.Errorf("%d sessions and %d leases are left", n, len(s.leases))
-		}
-	})
-}
-
 // The loss of one lock is noticed with the next keep at the latest, and concerns no other.
 func TestLossInASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -298,31 +255,6 @@ func TestEndOfKeeps(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// Without any answer all locks are lost, and none of them after its lease.
-func TestSilence(t *testing.T) {
-	for name, opts := range map[string][]Option{
-		"until the TTL is over":    nil,
-		"until the session is cut": {ReleaseOnDisconnect(5 * time.Second)},
-	} {
-		for _, held := range []time.Duration{0, time.Second, 4 * time.Second, 3 * DefaultTTL} {
-			t.Run(fmt.Sprint(name, " after ", held), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := newScripted(t)
-					s.deaf = opts != nil
-					locks := mustLocks(t, s.client(opts...), 5)
-					wait(held)
-					s.script(func(messages.Operation) (there, back time.Duration) { return lostOnTheWay, 0 })
-					for range 400 {
-						wait(DefaultTTL / 300)
-						wantHeld(t, s, locks...)
-					}
-					wantValid(t, s, locks, func(int) bool { return false })
-				})
-			})
-		}
 	}
 }
 

@@ -3,33 +3,17 @@ package client_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/integration/proxy"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 func TestAcquire(t *testing.T) {
 	url := newService(t).URL() // tokens begin at 1
 	c, other := newClient(t, url), newClient(t, url)
-
-	t.Run("Free", func(t *testing.T) {
-		l := mustAcquire(t, c, t.Name(), holdfast.TTL(7*time.Second), holdfast.Owner("ann"),
-			holdfast.Metadata(map[string]string{"why": "test"}))
-		s := mustGet(t, other, t.Name())
-		if !s.Held || s.Owner != "ann" || s.Token != l.Token() || s.TTL != 7*time.Second || s.Ephemeral ||
-			s.Metadata["why"] != "test" {
-			t.Errorf("got %+v, want %v", s, l)
-		}
-		mustRelease(t, l)
-		if s := mustGet(t, other, t.Name()); s.Held || s.Token != l.Token() {
-			t.Errorf("got %+v after the release", s)
-		}
-	})
 
 	t.Run("Deadline", func(t *testing.T) {
 		l := mustAcquire(t, c, t.Name())
@@ -59,145 +43,9 @@ func TestAcquire(t *testing.T) {
 		untilWaiting(t, c, t.Name(), 0)
 		mustRelease(t, l)
 	})
-
-	t.Run("CancelledBefore", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		l, err := c.Acquire(ctx, t.Name())
-		if l != nil || !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, %v, want Canceled", l, err)
-		}
-		if s := mustGet(t, c, t.Name()); s.Held || s.Token != 0 {
-			t.Errorf("got %+v, want nothing to have happened", s)
-		}
-	})
-
-	t.Run("MaxWait", func(t *testing.T) {
-		l := mustAcquire(t, c, t.Name())
-		got, err := other.Acquire(testContext(t), t.Name(), holdfast.MaxWait(30*time.Millisecond))
-		if got != nil || !errors.Is(err, holdfast.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, %v, want ErrTimeout alone", got, err)
-		}
-		mustRelease(t, l)
-	})
-
-	t.Run("NormalizedName", func(t *testing.T) {
-		l := mustAcquire(t, c, "cafe\u0301/"+t.Name())
-		if want := "caf\u00e9/" + t.Name(); l.Resource() != want {
-			t.Errorf("got %q, want %q", l.Resource(), want)
-		}
-		_, err := other.TryAcquire(testContext(t), "caf\u00e9/"+t.Name())
-		if !errors.Is(err, holdfast.ErrHeld) {
-			t.Errorf("got %v, want ErrHeld", err)
-		}
-		mustRelease(t, l)
-	})
-}
-
-func TestTryAcquire(t *testing.T) {
-	c, other := newClient(t, url), newClient(t, url)
-	resource := t.Name()
-	l, err := c.TryAcquire(testContext(t), resource, holdfast.Owner("ann"),
-		holdfast.Metadata(map[string]string{"task": "7"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, asks := range []*holdfast.Client{other, c} {
-		got, err := asks.TryAcquire(testContext(t), resource, holdfast.Owner("ann"))
-		var e *holdfast.Error
-		if got != nil || !errors.Is(err, holdfast.ErrHeld) || !errors.As(err, &e) {
-			t.Fatalf("got %v, %v, want ErrHeld", got, err)
-		}
-		h := e.Holder
-		if h == nil || h.Owner != "ann" || h.Token != l.Token() || h.Metadata["task"] != "7" ||
-			h.Resource != resource ||
-			h.TTL != holdfast.DefaultTTL || h.Remaining <= 0 || h.Remaining > h.TTL || h.AcquiredAt.IsZero() {
-			t.Errorf("got %+v, want %v", h, l)
-		}
-		if e.Op != "acquire" || e.Resource != resource {
-			t.Errorf("got %q of %q", e.Op, e.Resource)
-		}
-		want := fmt.Sprintf("holdfast: acquire %q: held (held by \"ann\", token %v)", resource, l.Token())
-		if err.Error() != want {
-			t.Errorf("got %q, want %q", err, want)
-		}
-	}
-	mustRelease(t, l)
-}
-
-// What breaks a rule is refused with the rule, before anything is sent.
-func TestInvalid(t *testing.T) {
-	p := proxy.New(t, url)
-	c := newClient(t, p.URL())
-	ctx := testContext(t)
-	name := t.Name()
-	acquire := func(resource string, opts ...holdfast.AcquireOption) func() error {
-		return func() error {
-			_, err := c.Acquire(ctx, resource, opts...)
-			return err
-		}
-	}
-	for _, tc := range []struct {
-		name, says string
-		call       func() error
-	}{
-		{"NoResource", "resource", acquire("")},
-		{"LongResource", "512", acquire(strings.Repeat("x", 513))},
-		{"ControlCharacter", "control", acquire("a\nb")},
-		{"NotUTF8", "UTF-8", acquire("\xff")},
-		{"ShortTTL", "TTL", acquire(name, holdfast.TTL(99*time.Millisecond))},
-		{"LongTTL", "TTL", acquire(name, holdfast.TTL(24*time.Hour+time.Millisecond))},
-		{"VeryLongTTL", "TTL", acquire(name, holdfast.TTL(1<<62))},
-		{"NegativeTTL", "TTL", acquire(name, holdfast.TTL(-time.Hour))},
-		{"NoOwner", "Owner", acquire(name, holdfast.Owner(""))},
-		{"LongOwner", "Owner", acquire(name, holdfast.Owner(strings.Repeat("x", 257)))},
-		{"NegativeWait", "MaxWait", acquire(name, holdfast.MaxWait(-1))},
-		{"LongMetadata", "Metadata", acquire(name,
-			holdfast.Metadata(map[string]string{"k": strings.Repeat("x", 1024)}))},
-		{"TryAcquire", "resource", func() error { _, err := c.TryAcquire(ctx, ""); return err }},
-		{"Do", "resource", func() error { return c.Do(ctx, "", noWork) }},
-		{"Get", "resource", func() error { _, err := c.Get(ctx, ""); return err }},
-		{"WaitFree", "resource", func() error { return c.WaitFree(ctx, "") }},
-		{"GetStale", "resource", func() error { _, err := c.GetStale(ctx, ""); return err }},
-		{"Break", "reason", func() error { return c.Break(ctx, name, 1, strings.Repeat("x", 513)) }},
-		{"List", "pattern", func() error {
-			for _, err := range c.List(ctx, "a b") {
-				return err
-			}
-			return nil
-		}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			err := tc.call()
-			var e *holdfast.Error // its cause can be ErrInvalid too, and is not enough
-			if !errors.As(err, &e) || !errors.Is(e.Err, holdfast.ErrInvalid) ||
-				!strings.Contains(err.Error(), tc.says) {
-				t.Fatalf("got %v, want an Error with ErrInvalid and %q", err, tc.says)
-			}
-			if strings.Count(err.Error(), "invalid") > 1 {
-				t.Errorf("%q says so twice", err)
-			}
-		})
-	}
-	for _, op := range []string{"acquire", "get", "break", "list"} {
-		if n := p.Count(op); n > 0 {
-			t.Errorf("%d requests to %s were sent", n, op)
-		}
-	}
 }
 
 func TestOptions(t *testing.T) {
-	t.Run("Refused", func(t *testing.T) {
-		nc := stand.Dial(t, url)
-		for name, o := range map[string]holdfast.Option{
-			"Prefix": holdfast.Prefix("a b"), "Timeout": holdfast.Timeout(0), "NegativeTimeout": holdfast.Timeout(-1),
-		} {
-			if c, err := holdfast.New(nc, o); c != nil || !errors.Is(err, holdfast.ErrInvalid) {
-				t.Errorf("%s: got %v, want ErrInvalid", name, err)
-			}
-		}
-	})
-
 	t.Run("ClosedConnection", func(t *testing.T) {
 		nc := stand.Dial(t, url)
 		nc.Close()

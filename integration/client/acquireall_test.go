@@ -3,9 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +12,6 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/integration/proxy"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
@@ -120,44 +117,6 @@ func TestAcquireAll(t *testing.T) {
 	}
 }
 
-// What breaks a rule is refused, and nothing is asked.
-func TestAcquireAllInvalid(t *testing.T) {
-	p := proxy.New(t, url)
-	c := newClient(t, p.URL())
-	many := make([]string, 1001)
-	for i := range many {
-		many[i] = fmt.Sprint(t.Name(), "/", i)
-	}
-	for name, test := range map[string]struct {
-		ctx       context.Context
-		resources []string
-		opts      []holdfast.AcquireOption
-		says      string
-	}{
-		"None":         {t.Context(), nil, nil, `1 to 1000 names, got 0`},
-		"TooMany":      {t.Context(), many, nil, `1 to 1000 names, got 1001`},
-		"Name":         {t.Context(), []string{"a", ""}, nil, `1 to 512 bytes`},
-		"NoContext":    {nil, []string{"a"}, nil, `context`},
-		"TTL":          {t.Context(), []string{"a", "b"}, []holdfast.AcquireOption{holdfast.TTL(0)}, `TTL`},
-		"NegativeWait": {t.Context(), []string{"a", "b"}, []holdfast.AcquireOption{holdfast.MaxWait(-1)}, `MaxWait`},
-		"NilOption":    {t.Context(), []string{"a", "b"}, []holdfast.AcquireOption{nil}, `option`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, err := c.AcquireAll(test.ctx, test.resources, test.opts...)
-			if s != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, %v, want ErrInvalid that says %s", s, err, test.says)
-			}
-		})
-	}
-	if n := p.Count("acquire"); n > 0 {
-		t.Errorf("%d requests were sent", n)
-	}
-	s := mustAcquireAll(t, c, many[:1000])
-	if err := s.Release(testContext(t)); err != nil || len(s.All()) != 1000 {
-		t.Errorf("released %d: %v", len(s.All()), err)
-	}
-}
-
 // Clients that name the same resources in any order make progress, and exclude one another.
 func TestAcquireAllDoesNotDeadlock(t *testing.T) {
 	const workers, turns = 12, 10
@@ -197,6 +156,7 @@ func TestAcquireAllDoesNotDeadlock(t *testing.T) {
 
 // While one of them is held by another, those before it are held, and those behind it are not.
 func TestAcquireAllInTurn(t *testing.T) {
+	t.Parallel()
 	c, other := newClient(t, url), newClient(t, url)
 	names := named(t, "a", "b", "c")
 	held := mustAcquire(t, other, names[1])
@@ -218,6 +178,7 @@ func TestAcquireAllInTurn(t *testing.T) {
 
 // A set that is not complete leaves nothing behind, whatever the reason, and the error names it.
 func TestAcquireAllOrNone(t *testing.T) {
+	t.Parallel()
 	c, other := newClient(t, url), newClient(t, url)
 	wantRefused := func(t *testing.T, o outcomeOfAll, resource string, want ...error) {
 		t.Helper()
@@ -251,6 +212,7 @@ func TestAcquireAllOrNone(t *testing.T) {
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			names := named(t, "a", "b", "c")
 			held := mustAcquire(t, other, names[1])
 			ctx, cancel := context.WithCancel(testContext(t))
@@ -271,6 +233,7 @@ func TestAcquireAllOrNone(t *testing.T) {
 	}
 
 	t.Run("Deadline", func(t *testing.T) {
+		t.Parallel()
 		names := named(t, "a", "b", "c")
 		held := mustAcquire(t, other, names[1])
 		ctx, cancel := context.WithTimeout(testContext(t), 50*time.Millisecond)
@@ -284,6 +247,7 @@ func TestAcquireAllOrNone(t *testing.T) {
 
 // The service may refuse one of them for good: of all that are asked for at once, or of those that are taken in turn.
 func TestAcquireAllRefused(t *testing.T) {
+	t.Parallel()
 	s := stand.Start(t, stand.Config{Shards: 1, Capacity: node.Capacity{Held: 3}, Tuning: actors.Tuning{MaxWaiting: 1}})
 	c, other := newClient(t, s.Server.ClientURL()), newClient(t, s.Server.ClientURL())
 	full := mustAcquireAll(t, other, []string{"x", "y", "z"}, long)
@@ -347,6 +311,7 @@ func TestCancelRacesAcquireAll(t *testing.T) {
 
 // The loss of one is the loss of all: the context ends. The others are kept until the work has stopped.
 func TestLossOfOneOfAll(t *testing.T) {
+	t.Parallel()
 	c, other := newClient(t, url), newClient(t, url)
 	lose := func(t *testing.T, l *holdfast.Lock) {
 		t.Helper()
@@ -356,6 +321,7 @@ func TestLossOfOneOfAll(t *testing.T) {
 	}
 
 	t.Run("Released", func(t *testing.T) {
+		t.Parallel()
 		names := named(t, "a", "b", "c")
 		s := mustAcquireAll(t, c, names, long)
 		lose(t, s.All()[1])
@@ -374,6 +340,7 @@ func TestLossOfOneOfAll(t *testing.T) {
 
 	// Otherwise they are released when they would have run out.
 	t.Run("Abandoned", func(t *testing.T) {
+		t.Parallel()
 		names := named(t, "a", "b", "c")
 		s := mustAcquireAll(t, c, names, holdfast.TTL(time.Second))
 		lose(t, s.All()[1])
@@ -387,6 +354,7 @@ func TestLossOfOneOfAll(t *testing.T) {
 	})
 
 	t.Run("DoAll", func(t *testing.T) {
+		t.Parallel()
 		names := named(t, "a", "b", "c")
 		mine := errors.New("stopped")
 		err := c.DoAll(testContext(t), names, func(ctx context.Context, s *holdfast.Locks) error {
@@ -404,6 +372,7 @@ func TestLossOfOneOfAll(t *testing.T) {
 	})
 
 	t.Run("Closed", func(t *testing.T) {
+		t.Parallel()
 		names := named(t, "a", "b")
 		c := newClient(t, url)
 		s := mustAcquireAll(t, c, names, long)

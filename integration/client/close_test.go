@@ -18,45 +18,6 @@ import (
 func TestClose(t *testing.T) {
 	other := newClient(t, url)
 
-	t.Run("LocksHeld", func(t *testing.T) {
-		c := newClient(t, url)
-		var locks []*holdfast.Lock
-		for i := range 300 {
-			locks = append(locks, mustAcquire(t, c, fmt.Sprint(t.Name(), i%150), holdfast.Reentrant(),
-				holdfast.TTL(time.Hour)))
-		}
-		if err := c.Close(testContext(t)); err != nil {
-			t.Error(err)
-		}
-		for _, l := range locks {
-			if cause := context.Cause(l.Context()); !errors.Is(cause, holdfast.ErrReleased) {
-				t.Errorf("got %v, want ErrReleased", cause)
-			}
-			if mustGet(t, other, l.Resource()).Held {
-				t.Errorf("%v is still held", l)
-			}
-		}
-		if err := c.Close(testContext(t)); err != nil {
-			t.Errorf("again: %v", err)
-		}
-	})
-
-	t.Run("CallsUnderWay", func(t *testing.T) {
-		c := newClient(t, url)
-		mustAcquire(t, other, t.Name())
-		waiting := acquiring(testContext(t), c, t.Name())
-		untilWaiting(t, other, t.Name(), 1)
-		if err := c.Close(testContext(t)); err != nil {
-			t.Error(err)
-		}
-		if o := <-waiting; !errors.Is(o.err, holdfast.ErrClosed) {
-			t.Errorf("got %v, want ErrClosed", o.err)
-		}
-		if n := mustGet(t, other, t.Name()).Waiting; n != 0 {
-			t.Errorf("%d are still queued", n)
-		}
-	})
-
 	t.Run("LaterCalls", func(t *testing.T) {
 		c := newClient(t, url)
 		l := mustAcquire(t, c, t.Name())
@@ -115,27 +76,6 @@ func TestClose(t *testing.T) {
 		}
 	})
 
-	t.Run("ContextEnds", func(t *testing.T) {
-		p := proxy.New(t, url)
-		c := newClient(t, p.URL())
-		l := mustAcquire(t, c, t.Name())
-		p.Blackhole()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		defer cancel()
-		if err := c.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want DeadlineExceeded", err)
-		}
-		if l.Valid() || l.Context().Err() == nil {
-			t.Error("the lock goes on")
-		}
-		n := p.Count("extend")
-		p.Resume()
-		mustAcquire(t, newClient(t, p.URL()), t.Name()+"2")
-		if p.Count("extend") > n {
-			t.Error("a closed client renews")
-		}
-	})
-
 	t.Run("HookStuck", func(t *testing.T) {
 		p := proxy.New(t, url)
 		stuck, end := make(chan struct{}), make(chan struct{})
@@ -155,22 +95,12 @@ func TestClose(t *testing.T) {
 		}
 		untilFree(t, other, t.Name())
 	})
-
-	t.Run("ConnectionClosed", func(t *testing.T) {
-		nc := stand.Dial(t, url)
-		c := stand.Client(t, nc, holdfast.Timeout(50*time.Millisecond))
-		l := mustAcquire(t, c, t.Name(), holdfast.TTL(300*time.Millisecond))
-		nc.Close()
-		await(t, "the lock is lost", l.Lost())
-		if err := c.Close(testContext(t)); err != nil {
-			t.Errorf("got %v, though nothing was left to release", err)
-		}
-	})
 }
 
 // What the client cannot do any more, or need not do, is not waited for. The timeouts are longer than the
 // test waits.
 func TestNothingIsWaitedForInVain(t *testing.T) {
+	t.Parallel()
 	promptly := func(t *testing.T, what string, f func() error) error {
 		t.Helper()
 		done := make(chan error, 1)
@@ -186,6 +116,7 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 	timeout := holdfast.Timeout(10 * patience)
 
 	t.Run("ConnectionClosed", func(t *testing.T) {
+		t.Parallel()
 		nc := stand.Dial(t, url)
 		c := stand.Client(t, nc, timeout)
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
@@ -205,6 +136,7 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 	})
 
 	t.Run("ConnectionDrained", func(t *testing.T) {
+		t.Parallel()
 		nc := stand.Dial(t, url)
 		c := stand.Client(t, nc, timeout)
 		mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
@@ -216,27 +148,9 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 		}
 	})
 
-	t.Run("LockLost", func(t *testing.T) {
-		p := proxy.New(t, url)
-		c := newClient(t, p.URL(), timeout)
-		mine := errors.New("stopped")
-		err := promptly(t, "Do", func() error {
-			return c.Do(t.Context(), t.Name(), func(ctx context.Context, _ *holdfast.Lock) error {
-				p.Blackhole()
-				<-ctx.Done()
-				return mine
-			}, holdfast.TTL(300*time.Millisecond))
-		})
-		if !errors.Is(err, mine) || !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("Do: got %v, want %v and ErrLost", err, mine)
-		}
-		if err := promptly(t, "Close", func() error { return c.Close(t.Context()) }); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-
 	// They are more than are released side by side. Those whose turn does not come are released unheard.
 	t.Run("ManyLocks", func(t *testing.T) {
+		t.Parallel()
 		const locks = 600
 		p, other := proxy.New(t, url), newClient(t, url)
 		c := newClient(t, p.URL(), timeout)
@@ -253,21 +167,11 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 			untilFree(t, other, fmt.Sprint(t.Name(), i))
 		}
 	})
-
-	// A lock that is still held may be released until its lease has run out.
-	t.Run("Cutoff", func(t *testing.T) {
-		p := proxy.New(t, url)
-		c := newClient(t, p.URL(), timeout)
-		mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
-		p.Blackhole()
-		if err := promptly(t, "Close", func() error { return c.Close(t.Context()) }); !errors.Is(err, holdfast.ErrUnknown) {
-			t.Errorf("got %v, want ErrUnknown", err)
-		}
-	})
 }
 
 // A lease that the service has prolonged without the client's knowledge is released when its holder stops.
 func TestLostLockIsReleased(t *testing.T) {
+	t.Parallel()
 	p := proxy.New(t, url)
 	c, other := newClient(t, p.URL()), newClient(t, url)
 	l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))

@@ -59,6 +59,7 @@ func TestConnect(t *testing.T) {
 // What a user may not do is known at once, also if many calls ask for it at the same time. The handler of the
 // application is called all the same, and gets its place back.
 func TestDeniedCalls(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	seen := 0
 	nc := stand.Dial(t, startWithUsers(t), nats.UserInfo("orders", "x"),
@@ -96,14 +97,6 @@ func TestDeniedCalls(t *testing.T) {
 		defer mu.Unlock()
 		return before > 0 && seen > before
 	})
-}
-
-func TestWrongPrefix(t *testing.T) {
-	c := newClient(t, url, holdfast.Prefix("elsewhere"), holdfast.Timeout(forEver))
-	_, err := c.Acquire(testContext(t), t.Name())
-	wantReason(t, err, holdfast.ReasonNoNode, `"elsewhere"`, "a node runs")
-	_, err = c.Get(testContext(t), t.Name())
-	wantReason(t, err, holdfast.ReasonNoNode)
 }
 
 // The warning is there if the connection gives up, and only then.
@@ -144,27 +137,9 @@ func newClientOn(t *testing.T, url string, opts ...nats.Option) {
 	}
 }
 
-// Mistakes are named by the options of this package, and take no lock.
-func TestMistakesOfCallers(t *testing.T) {
-	c := newClient(t, url, holdfast.Defaults(holdfast.Permits(1, 5)))
-	_, both := c.TryAcquire(testContext(t), t.Name(), holdfast.Shared(), holdfast.Permits(1, 5))
-	_, short := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Millisecond))
-	for want, err := range map[string]error{
-		"Shared and Permits: one of them": both,
-		"TTL: 100ms to 24h0m0s":           short,
-		"work: not nil":                   c.Do(testContext(t), t.Name(), nil),
-		"work: not nil: the":              c.DoAll(testContext(t), []string{t.Name()}, nil),
-	} {
-		if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want ErrInvalid with %q", err, want)
-		}
-	}
-	untilFree(t, c, t.Name())
-	mustRelease(t, mustAcquire(t, c, t.Name(), holdfast.Shared())) // in the place of the default
-}
-
 // A wait that is over says who holds the lock, and whether that is the client itself.
 func TestTimeoutNamesTheHolder(t *testing.T) {
+	t.Parallel()
 	c, other := newClient(t, url), newClient(t, url)
 	l := mustAcquire(t, c, t.Name())
 	for _, test := range []struct {
@@ -186,6 +161,7 @@ func TestTimeoutNamesTheHolder(t *testing.T) {
 
 // What NATS denies one client says nothing of a request of another one that waits: the permission is younger than it.
 func TestDenialOfAnother(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "auth.conf")
 	permit := func(publish string) {
 		config := fmt.Sprintf(`authorization { users: [
@@ -231,6 +207,7 @@ func TestDenialOfAnother(t *testing.T) {
 
 // A client that received no answers receives them when its user may, over a new connection.
 func TestDeafClientHears(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "auth.conf")
 	permit := func(subscribe string) {
 		config := fmt.Sprintf(`authorization { users: [

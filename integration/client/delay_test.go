@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 func mustBreak(tb testing.TB, c *holdfast.Client, resource string, token holdfast.Token) {
@@ -43,6 +42,7 @@ func wantLoss(tb testing.TB, err error, owner string, token holdfast.Token, leas
 
 // A lock whose loss has to be confirmed goes to the next one when it is.
 func TestConfirmLoss(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, newService(t).URL())
 	w := watch(t, c, "r")
 	l := mustAcquire(t, c, "r", holdfast.Owner("a"), holdfast.ConfirmLoss(), long)
@@ -91,6 +91,7 @@ func TestConfirmLoss(t *testing.T) {
 
 // The owner of a lost lease takes the lock back before its delay is over, and nobody else does.
 func TestDelay(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, newService(t).URL())
 	mustAcquire(t, c, "r", holdfast.Owner("a"), holdfast.Delay(time.Hour), long)
 	mustBreak(t, c, "r", 1)
@@ -106,6 +107,7 @@ func TestDelay(t *testing.T) {
 
 // A delay is over by itself: what waits for it is granted, and a wait for the lock to be free ends.
 func TestDelayEnds(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, newService(t).URL())
 	mustAcquire(t, c, "r", holdfast.Owner("a"), holdfast.Delay(200*time.Millisecond), long)
 	mustBreak(t, c, "r", 1)
@@ -127,6 +129,7 @@ func TestDelayEnds(t *testing.T) {
 
 // A holder beside a lost lease keeps its lock, and is shown with the loss.
 func TestHeldBesideALoss(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, newService(t).URL())
 	lost := mustAcquire(t, c, "r", holdfast.Owner("a"), holdfast.Permits(1, 3), holdfast.ConfirmLoss(), long)
 	kept := mustAcquire(t, c, "r", holdfast.Owner("b"), holdfast.Permits(1, 3), long)
@@ -151,6 +154,7 @@ func TestHeldBesideALoss(t *testing.T) {
 }
 
 func TestLostLeases(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, newService(t).URL())
 	var want []string
 	for i := range 20 {
@@ -192,54 +196,4 @@ func mustIndex(tb testing.TB, name string) int {
 		tb.Fatal(err)
 	}
 	return i
-}
-
-func TestDelayInvalid(t *testing.T) {
-	c := newClient(t, url)
-	for want, opts := range map[string][]holdfast.AcquireOption{
-		"Delay: 0 to 1h0m0s, got 1h0m0.001s":    {holdfast.Delay(time.Hour + time.Millisecond)},
-		"Delay: 0 to 1h0m0s, got -1ns":          {holdfast.Delay(-1)},
-		"Ephemeral: PERSISTENT, since delay_ms": {holdfast.Delay(time.Second), holdfast.Ephemeral()},
-		"Ephemeral: PERSISTENT, since":          {holdfast.ConfirmLoss(), holdfast.Ephemeral()},
-	} {
-		if l, err := c.Acquire(testContext(t), t.Name(), opts...); l != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, %v, want %q", l, err, want)
-		}
-	}
-	for want, confirm := range map[string]func() error{
-		"token: 1 to": func() error { return c.Confirm(testContext(t), t.Name(), 0, "", "") },
-		"by: at most 256 bytes": func() error {
-			return c.Confirm(testContext(t), t.Name(), 1, strings.Repeat("b", 257),
-				"")
-		},
-		"how: at most 512 bytes": func() error {
-			return c.Confirm(testContext(t), t.Name(), 1, "",
-				strings.Repeat("h", 513))
-		},
-	} {
-		if err := confirm(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-	}
-}
-
-// A deployment that holds nothing back is not asked to, and is as soon as it does.
-func TestDeploymentWithoutDelay(t *testing.T) {
-	old := newOldDeployment(t)
-	c := newClient(t, url, holdfast.Prefix("old"))
-	for _, ask := range []func() error{
-		func() error { _, err := c.TryAcquire(testContext(t), "x", holdfast.Delay(time.Second)); return err },
-		func() error { _, err := c.TryAcquire(testContext(t), "x", holdfast.ConfirmLoss()); return err },
-		func() error { return c.Confirm(testContext(t), "x", 1, "", "") },
-		func() error { return firstError(c.Lost(testContext(t), "")) },
-	} {
-		if err := ask(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `feature delay`) ||
-			old.count() != 0 {
-			t.Errorf("asked %d times, got %v", old.count(), err)
-		}
-	}
-	old.upgrade(messages.FeatureDelay)
-	if _, err := c.TryAcquire(testContext(t), "x", holdfast.Delay(time.Second)); !errors.Is(err, holdfast.ErrHeld) {
-		t.Errorf("after the upgrade: got %v, want ErrHeld", err)
-	}
 }

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 // mustCampaign returns the term of a client that leads.
@@ -148,47 +145,5 @@ func TestObserveIsGapless(t *testing.T) {
 		o.want(fmt.Sprintf("a %d first %d", i+1, i))
 		o.want(fmt.Sprintf("a %d then %d", i+1, i))
 		o.want("")
-	}
-}
-
-// A deployment without values is an error before anything is asked.
-func TestDeploymentWithoutValues(t *testing.T) {
-	old := newOldDeployment(t)
-	c := newClient(t, url, holdfast.Prefix("old"))
-	_, err := c.Campaign(testContext(t), "x", "value")
-	if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "feature values") || old.count() != 0 {
-		t.Errorf("asked %d times, got %v", old.count(), err)
-	}
-	old.upgrade(messages.FeatureValues)
-	if _, err := c.Campaign(testContext(t), "x", "value", holdfast.MaxWait(0)); !errors.Is(err, holdfast.ErrHeld) {
-		t.Errorf("after the upgrade: got %v, want ErrHeld", err)
-	}
-}
-
-// What is no election is refused before anything is asked.
-func TestCampaignRefuses(t *testing.T) {
-	c := newClient(t, url)
-	for words, opts := range map[string][]holdfast.AcquireOption{
-		"there is one leader": {holdfast.Shared()},
-		"read the journal":    {holdfast.Ephemeral()},
-		"one lease":           {holdfast.Reentrant()},
-		"Metadata":            {holdfast.Metadata(map[string]string{"large": strings.Repeat("x", 1020)})},
-	} {
-		if _, err := c.Campaign(testContext(t), t.Name(), "value", opts...); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: got %v", words, err)
-		}
-	}
-	for _, err := range c.Observe(testContext(t), "") {
-		if !errors.Is(err, holdfast.ErrInvalid) {
-			t.Errorf("an empty name: %v", err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
-	defer cancel()
-	if term, err := c.Campaign(ctx, t.Name(), "value"); term != nil || err == nil {
-		t.Errorf("with a context that has ended: %v, %v", term, err)
-	}
-	if mustGet(t, c, t.Name()).Token != 0 {
-		t.Error("a token was used")
 	}
 }

@@ -18,10 +18,12 @@ import (
 
 // A broken lock is lost at once. Its next renewal would be due long after the test has given up.
 func TestBreakIsFelt(t *testing.T) {
+	t.Parallel()
 	const ttl = time.Hour
 	other := newClient(t, url)
 	for name, opts := range map[string][]holdfast.AcquireOption{"Renewed": nil, "NoRenewal": {holdfast.NoRenewal()}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			lostTo := func(t *testing.T, l *holdfast.Lock, sentinel error) {
 				t.Helper()
 				await(t, "the lock is lost", l.Lost())
@@ -37,12 +39,14 @@ func TestBreakIsFelt(t *testing.T) {
 			}
 
 			t.Run("AtOnce", func(t *testing.T) { // before the client has subscribed
+				t.Parallel()
 				l := mustAcquire(t, newClient(t, url), t.Name(), append(opts, holdfast.TTL(ttl))...)
 				breakLock(t, l)
 				lostTo(t, l, holdfast.ErrNotHeld)
 			})
 
 			t.Run("Later", func(t *testing.T) {
+				t.Parallel()
 				p := proxy.New(t, url)
 				l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(opts, holdfast.TTL(ttl))...)
 				stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
@@ -51,6 +55,7 @@ func TestBreakIsFelt(t *testing.T) {
 			})
 
 			t.Run("WhileDisconnected", func(t *testing.T) {
+				t.Parallel()
 				p := proxy.New(t, url)
 				l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(opts, holdfast.TTL(ttl))...)
 				stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
@@ -63,6 +68,7 @@ func TestBreakIsFelt(t *testing.T) {
 			})
 
 			t.Run("ExtendedFromAShortTTL", func(t *testing.T) {
+				t.Parallel()
 				p := proxy.New(t, url)
 				l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(opts, holdfast.TTL(time.Second))...)
 				if err := l.Extend(testContext(t), ttl); err != nil {
@@ -78,12 +84,14 @@ func TestBreakIsFelt(t *testing.T) {
 
 // An event is a hint, and the service's answer decides.
 func TestForgedEventLosesNothing(t *testing.T) {
+	t.Parallel()
 	other := newClient(t, url)
 	for name, c := range map[string]struct {
 		opts []holdfast.AcquireOption
 		asks string
 	}{"Renewed": {nil, "extend"}, "NoRenewal": {[]holdfast.AcquireOption{holdfast.NoRenewal()}, "get"}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := proxy.New(t, url)
 			l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(c.opts, holdfast.TTL(time.Hour))...)
 			stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
@@ -127,6 +135,7 @@ func eventsOf(tb testing.TB, l *holdfast.Lock) string {
 
 // A user who may not subscribe to events renews as before, and NATS complains once and not for each lock.
 func TestBreakWithoutTheRightToSubscribe(t *testing.T) {
+	t.Parallel()
 	url := startWithUsers(t)
 	var complaints atomic.Int64
 	nc := stand.Dial(t, url, nats.UserInfo("eventless", "x"),

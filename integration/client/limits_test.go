@@ -7,39 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-func TestOverloaded(t *testing.T) {
-	s := stand.Start(t, stand.Config{Shards: 1, Capacity: node.Capacity{Held: 2}, Tuning: actors.Tuning{MaxWaiting: 1}})
-	c := newClient(t, s.Server.ClientURL())
-	ctx := testContext(t)
-	first := mustAcquire(t, c, "first")
-	mustAcquire(t, c, "second")
-	var e *holdfast.Error
-	if _, err := c.Acquire(ctx, "third"); !errors.Is(err, holdfast.ErrOverloaded) || !errors.As(err, &e) ||
-		!strings.Contains(e.Detail, "held") {
-		t.Errorf("got %v, want ErrOverloaded and why", err)
-	}
-	if _, err := c.TryAcquire(ctx, "third"); !errors.Is(err, holdfast.ErrOverloaded) {
-		t.Errorf("got %v, want ErrOverloaded", err)
-	}
-	waiting := acquiring(ctx, c, "first")
-	untilWaiting(t, c, "first", 1)
-	if _, err := c.Acquire(ctx, "first"); !errors.Is(err, holdfast.ErrOverloaded) {
-		t.Errorf("got %v, want ErrOverloaded", err)
-	}
-	mustRelease(t, first)
-	mustRelease(t, mustGrant(t, waiting))
-	mustRelease(t, mustAcquire(t, c, "third"))
-}
-
 // A node that takes few requests answers the others all the same, and a lease survives that.
 func TestOverloadedByRate(t *testing.T) {
+	t.Parallel()
 	s := stand.Start(t, stand.Config{Shards: 1, Capacity: node.Capacity{Rate: 20, Burst: 20}})
 	c := newClient(t, s.Server.ClientURL())
 	l := mustAcquire(t, c, t.Name(), holdfast.TTL(3*time.Second))
@@ -55,6 +31,7 @@ func TestOverloadedByRate(t *testing.T) {
 
 // A deployment may have tighter limits than the contract, of which the client need not know.
 func TestTighterLimits(t *testing.T) {
+	t.Parallel()
 	limits := messages.DefaultLimits()
 	limits.MaxTtlMs, limits.MinTtlMs, limits.MaxWaitMs = 60_000, 500, 200
 	s := stand.Start(t, stand.Config{Shards: 1, Limits: limits})

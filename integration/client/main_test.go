@@ -2,12 +2,13 @@ package client_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
-	"io"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
@@ -18,42 +19,13 @@ const patience = time.Minute
 // url is where the tests find a service that do not need their own.
 var url string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	shared := &mainTB{}
-	defer shared.end()
-	url = newService(shared).URL()
-	return m.Run()
-}
-
-// mainTB lends TestMain what a service wants of a test.
-type mainTB struct {
-	testing.TB
-	cleanups []func()
-}
-
-func (*mainTB) Helper()                  {}
-func (*mainTB) Output() io.Writer        { return os.Stderr }
-func (*mainTB) Logf(string, ...any)      {}
-func (*mainTB) Fatal(args ...any)        { panic(fmt.Sprint(args...)) }
-func (*mainTB) Error(args ...any)        { fmt.Fprintln(os.Stderr, args...) }
-func (b *mainTB) Cleanup(f func())       { b.cleanups = append(b.cleanups, f) }
-func (*mainTB) Context() context.Context { return context.Background() }
-
-func (b *mainTB) TempDir() string {
-	dir, err := os.MkdirTemp("", "holdfast")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
-func (b *mainTB) end() {
-	for i := range b.cleanups {
-		b.cleanups[len(b.cleanups)-1-i]()
-	}
+func TestMain(m *testing.M) {
+	flag.Parse()
+	stand.AtOnce(12)
+	os.Exit(fencetest.Main(m, func(tb testing.TB) {
+		tb.Helper()
+		url = newService(tb).URL()
+	}))
 }
 
 // newClient returns a client that ends with the test.

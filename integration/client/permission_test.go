@@ -32,6 +32,7 @@ func startWithUsers(t *testing.T) string {
 }
 
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	url := startWithUsers(t)
 	client := func(t *testing.T, user string, opts ...holdfast.Option) *holdfast.Client {
 		t.Helper()
@@ -43,6 +44,7 @@ func TestPermissions(t *testing.T) {
 	// may, if each found out anew.
 	for _, user := range []string{"front", "silent"} {
 		t.Run(user, func(t *testing.T) {
+			t.Parallel()
 			c := client(t, user)
 			for range 150 {
 				l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Minute))
@@ -61,6 +63,7 @@ func TestPermissions(t *testing.T) {
 	}
 
 	t.Run("orders", func(t *testing.T) {
+		t.Parallel()
 		c := client(t, "orders", holdfast.Timeout(time.Second))
 		mustRelease(t, mustAcquire(t, c, "orders.42"))
 		if _, err := c.TryAcquire(testContext(t), "customers.42"); !errors.Is(err, nats.ErrPermissionViolation) {
@@ -70,6 +73,7 @@ func TestPermissions(t *testing.T) {
 
 	for _, user := range []string{"nobody", "deaf"} {
 		t.Run(user, func(t *testing.T) {
+			t.Parallel()
 			c := client(t, user, holdfast.Timeout(time.Second))
 			l, err := c.TryAcquire(testContext(t), t.Name())
 			if l != nil || !errors.Is(err, nats.ErrPermissionViolation) {

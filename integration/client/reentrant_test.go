@@ -2,9 +2,8 @@ package client_test
 
 import (
 	"errors"
-	"fmt"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,6 +104,18 @@ func TestReentrant(t *testing.T) {
 	})
 }
 
+// Clients that share a secret share locks, too.
+func TestSharedSecret(t *testing.T) {
+	secret := []byte(strings.Repeat("s", 32))
+	one, two := newClient(t, url, holdfast.Secret(secret)), newClient(t, url, holdfast.Secret(secret))
+	opts := []holdfast.AcquireOption{long, holdfast.Owner("me"), holdfast.Reentrant()}
+	first, second := mustAcquire(t, one, t.Name(), opts...), mustAcquire(t, two, t.Name(), opts...)
+	if first.Token() != second.Token() {
+		t.Errorf("tokens %v and %v", first.Token(), second.Token())
+	}
+	mustRelease(t, first)
+}
+
 // A lock that is acquired while the last sharer leaves has either its lease or a new one, never one that has been
 // given back: as long as a lock is valid, the service says so too.
 func TestReentrantRelease(t *testing.T) {
@@ -142,25 +153,5 @@ func checkShared(t *testing.T, c, other *holdfast.Client, kind string) {
 	}
 	if err := l.Release(testContext(t)); err != nil {
 		t.Error(err)
-	}
-}
-
-// Several clients of one name share a lease, and one of them that gives up waiting takes nothing away
-// from the others.
-func TestReentrantCancelled(t *testing.T) {
-	c, other := newClient(t, url), newClient(t, url)
-	var lost atomic.Int64
-	for i := range 100 {
-		resource := fmt.Sprint(t.Name(), i)
-		l := mustAcquire(t, c, resource, holdfast.Owner("both"), holdfast.TTL(time.Hour))
-		ctx := soon(t, 2*time.Millisecond)
-		if m, err := other.Acquire(ctx, resource, holdfast.Owner("both")); err == nil {
-			t.Fatalf("got %v, want an error", m)
-		}
-		if err := l.Extend(testContext(t), time.Hour); err != nil {
-			lost.Add(1)
-			t.Error(err)
-		}
-		mustRelease(t, l)
 	}
 }

@@ -14,68 +14,9 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-func TestRenewal(t *testing.T) {
-	const ttl = 800 * time.Millisecond // longer than a busy machine stalls
-	other := newClient(t, url)
-
-	t.Run("ShortestTTL", func(t *testing.T) {
-		l := mustAcquire(t, newClient(t, url), t.Name(), holdfast.TTL(100*time.Millisecond))
-		s := mustGet(t, other, t.Name())
-		if s.Token != l.Token() {
-			t.Errorf("got %+v, want %v", s, l)
-		}
-		_ = l.Release(testContext(t)) // on a slow machine so short a lease may be lost
-	})
-
-	t.Run("NoRenewal", func(t *testing.T) {
-		p := proxy.New(t, url)
-		l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(ttl), holdfast.NoRenewal())
-		await(t, "the lease runs out", l.Lost())
-		if cause := context.Cause(l.Context()); !errors.Is(cause, holdfast.ErrLost) || l.Valid() {
-			t.Errorf("got %v, want ErrLost", cause)
-		}
-		if n := p.Count("extend"); n != 0 {
-			t.Errorf("%d renewals were sent", n)
-		}
-	})
-
-	t.Run("NoRenewalButExtend", func(t *testing.T) {
-		p := proxy.New(t, url)
-		l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(time.Minute), holdfast.NoRenewal())
-		if err := l.Extend(testContext(t), ttl); err != nil {
-			t.Fatal(err)
-		}
-		sent := p.Count("extend") // more than one if the answer was slow
-		await(t, "the lease runs out", l.Lost())
-		if n := p.Count("extend"); n != sent {
-			t.Errorf("%d extends were sent afterwards", n-sent)
-		}
-	})
-
-	// A third of the TTL, and not much less.
-	t.Run("Interval", func(t *testing.T) {
-		const lease = 1500 * time.Millisecond
-		p := proxy.New(t, url)
-		l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(lease))
-		begun := time.Now()
-		stand.Eventually(t, "it is renewed six times", func() bool { return p.Count("extend") >= 6 })
-		if took := time.Since(begun); took < 6*lease/3*3/4 {
-			t.Errorf("six renewals took %v", took)
-		}
-		mustRelease(t, l)
-	})
-
-	t.Run("ManyTries", func(t *testing.T) {
-		p := proxy.New(t, url)
-		l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(3*time.Second))
-		p.OnAnswers("extend", proxy.First(3, proxy.Lose))
-		stand.Eventually(t, "it has been tried four times", func() bool { return p.Count("extend") >= 4 })
-		untilOutlived(t, l, time.Second)
-	})
-}
-
 // However long the lease, a renewal without an answer is repeated every now and then, and no faster.
 func TestRenewalsArePaced(t *testing.T) {
+	t.Parallel()
 	p := proxy.New(t, url)
 	l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(24*time.Hour))
 	p.OnAnswers("extend", proxy.Always(proxy.Lose))
@@ -91,6 +32,7 @@ func TestRenewalsArePaced(t *testing.T) {
 
 // A caller of Extend waits no longer for the next attempt than with any other request.
 func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		hinder func(*stand.Stand, *proxy.Proxy)
@@ -125,6 +67,7 @@ func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 // A grant that comes late leaves less of the lease than was asked for, and is renewed in time all the
 // same.
 func TestRenewalOfLateGrant(t *testing.T) {
+	t.Parallel()
 	url := newService(t).URL() // tokens begin at 1
 	p := proxy.New(t, url)
 	const ttl = 800 * time.Millisecond
@@ -166,8 +109,10 @@ func (j *observations) String() string {
 }
 
 func TestJeopardy(t *testing.T) {
+	t.Parallel()
 	url := newService(t).URL() // tokens begin at 1
 	t.Run("InTurns", func(t *testing.T) {
+		t.Parallel()
 		p := proxy.New(t, url)
 		var j observations
 		c := newClient(t, p.URL(), holdfast.OnJeopardy(j.note))
@@ -186,6 +131,7 @@ func TestJeopardy(t *testing.T) {
 	})
 
 	t.Run("Lost", func(t *testing.T) {
+		t.Parallel()
 		p := proxy.New(t, url)
 		var j observations
 		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(time.Second))
@@ -197,6 +143,7 @@ func TestJeopardy(t *testing.T) {
 	})
 
 	t.Run("Disconnected", func(t *testing.T) {
+		t.Parallel()
 		p := proxy.New(t, url)
 		var j observations
 		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(3*time.Second))
@@ -212,6 +159,7 @@ func TestJeopardy(t *testing.T) {
 
 	// An Extend while a renewal is on its way is no danger.
 	t.Run("NotByExtend", func(t *testing.T) {
+		t.Parallel()
 		var j observations
 		l := mustAcquire(t, newClient(t, url, holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(time.Minute))
 		var group sync.WaitGroup
@@ -231,6 +179,7 @@ func TestJeopardy(t *testing.T) {
 
 	// A slow hook holds nothing up but later calls of itself, and misses none.
 	t.Run("Slow", func(t *testing.T) {
+		t.Parallel()
 		p := proxy.New(t, url)
 		var j observations
 		gate := make(chan struct{})

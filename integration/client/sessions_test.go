@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -24,45 +23,6 @@ func untilInSessions(t *testing.T, other *holdfast.Client, pattern string, n int
 		}
 		return in == n
 	})
-}
-
-// The locks of a client come into sessions. They are held on while the service restarts, a break ends one of them, and
-// Close gives all of them back at once.
-func TestLocksInSessions(t *testing.T) {
-	t.Parallel()
-	const n = 100
-	s := newService(t)
-	other := s.Client()
-	c, err := holdfast.New(s.Connect(), holdfast.Defaults(holdfast.TTL(4*time.Second)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var locks []*holdfast.Lock
-	for i := range n {
-		locks = append(locks, mustAcquire(t, c, fmt.Sprint("x.", i)))
-	}
-	untilInSessions(t, other, "x.>", n)
-	s.Restart()
-	if err := other.Break(testContext(t), "x.0", locks[0].Token(), "test"); err != nil {
-		t.Fatal(err)
-	}
-	await(t, "the break is felt", locks[0].Lost())
-	untilOutlived(t, locks[1], 4*time.Second)
-	untilInSessions(t, other, "x.>", n-1)
-	for _, l := range locks[1:] {
-		if !l.Valid() {
-			t.Errorf("%v is lost", l)
-		}
-	}
-	if err := c.Close(testContext(t)); err != nil {
-		t.Error(err)
-	}
-	for l, err := range other.List(testContext(t), "x.>") {
-		t.Errorf("%v is held after Close (%v)", l, err)
-	}
-	if err := locks[1].Release(testContext(t)); err != nil {
-		t.Errorf("a release after Close: %v", err)
-	}
 }
 
 // A user who may not send what concerns sessions has locks all the same.
@@ -113,15 +73,4 @@ func TestReleaseOnDisconnect(t *testing.T) {
 		t.Errorf("got %v after %v", next, l)
 	}
 	mustRelease(t, next)
-}
-
-func TestInvalidDisconnect(t *testing.T) {
-	for _, d := range []time.Duration{-1, 0, 4999 * time.Millisecond, 24*time.Hour + 1} {
-		if _, err := holdfast.New(stand.Dial(t, url), holdfast.ReleaseOnDisconnect(d)); !errors.Is(err, holdfast.ErrInvalid) {
-			t.Errorf("%v: %v, want ErrInvalid", d, err)
-		}
-	}
-	if _, err := holdfast.New(stand.Dial(t, url), holdfast.ReleaseOnDisconnect(time.Minute), holdfast.PerLockRenewal()); !errors.Is(err, holdfast.ErrInvalid) {
-		t.Errorf("without sessions: %v, want ErrInvalid", err)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -184,68 +183,14 @@ func TestSharedReentrant(t *testing.T) {
 	wantHolders(t, c, t.Name(), others...)
 }
 
-// What is lost on the way is repeated, and takes no second permit.
-func TestSharedLostAnswers(t *testing.T) {
-	p, other := proxy.New(t, url), newClient(t, url)
-	c := newClient(t, p.URL())
-	p.OnAnswers("acquire", proxy.First(2, proxy.Lose))
-	a := mustAcquire(t, c, t.Name(), holdfast.Permits(1, 3), long)
-	p.OnAnswers("acquire", proxy.First(1, proxy.Lose))
-	b := mustAcquire(t, c, t.Name(), holdfast.Permits(2, 3), long)
-	wantHolders(t, other, t.Name(), a, b)
-	p.OnAnswers("release", proxy.First(2, proxy.Lose))
-	mustRelease(t, a)
-	wantHolders(t, other, t.Name(), b)
-	mustRelease(t, b)
-	wantHolders(t, other, t.Name())
-}
-
-// A request for permits that is given up while its answer is lost, or late, leaves none behind and takes none away
-// from the other locks of the same owner.
-func TestSharedGivenUp(t *testing.T) {
-	for name, verdict := range map[string]proxy.Verdict{"Lost": proxy.Lose, "Late": proxy.Keep} {
-		t.Run(name, func(t *testing.T) {
-			p, other := proxy.New(t, url), newClient(t, url)
-			c := newClient(t, p.URL(), holdfast.Timeout(brief))
-			a, b := mustAcquire(t, c, t.Name(), holdfast.Shared(), long),
-				mustAcquire(t, c, t.Name(), holdfast.Shared(), long)
-			if name == "Late" {
-				p.OnRequests("release", proxy.Always(proxy.Keep)) // so that it is not cleared up otherwise
-			}
-			p.OnAnswers("acquire", proxy.First(1, verdict))
-			given := make(chan error, 1)
-			go func() {
-				_, err := c.TryAcquire(testContext(t), t.Name(), holdfast.Shared(), long)
-				given <- err
-			}()
-			stand.Eventually(t, "the request is granted",
-				func() bool { return mustGet(t, other, t.Name()).Permits == 3 })
-			// the one that the answer to a withdrawal shows
-			last := mustAcquire(t, c, t.Name(), holdfast.Shared(), long)
-			if err := <-given; !errors.Is(err, holdfast.ErrUnknown) {
-				t.Fatalf("got %v, want ErrUnknown", err)
-			}
-			p.Resume()
-			p.Deliver()
-			stand.Eventually(t, "the permit is given back",
-				func() bool { return mustGet(t, other, t.Name()).Permits == 3 })
-			wantHolders(t, other, t.Name(), a, b, last)
-			for _, l := range []*holdfast.Lock{a, b, last} {
-				if err := l.Extend(testContext(t), time.Hour); err != nil {
-					t.Error(err)
-				}
-				mustRelease(t, l)
-			}
-		})
-	}
-}
-
 func TestDowngrade(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string][]holdfast.AcquireOption{
 		"Persistent": nil, "Ephemeral": {holdfast.Ephemeral()}, "NoRenewal": {holdfast.NoRenewal()},
 		"Reentrant": {holdfast.Reentrant()},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p, other := proxy.New(t, url), newClient(t, url)
 			c := newClient(t, p.URL())
 			l := mustAcquire(t, c, t.Name(), append(opts, long)...)
@@ -275,11 +220,13 @@ func TestDowngrade(t *testing.T) {
 
 // A downgrade of which nothing is known: the lock becomes shared later, or is released under either token.
 func TestDowngradeGivenUp(t *testing.T) {
+	t.Parallel()
 	for _, then := range []string{"Release", "GoOn"} {
 		for way, lose := range map[string]func(*proxy.Proxy, string, func() proxy.Verdict){
 			"Request": (*proxy.Proxy).OnRequests, "Answer": (*proxy.Proxy).OnAnswers,
 		} {
 			t.Run(then+way, func(t *testing.T) {
+				t.Parallel()
 				p, other := proxy.New(t, url), newClient(t, url)
 				c := newClient(t, p.URL(), holdfast.Timeout(brief))
 				l := mustAcquire(t, c, t.Name(), long)
@@ -302,6 +249,7 @@ func TestDowngradeGivenUp(t *testing.T) {
 // A repeated acquire may be granted the lease under the token that the downgrade has given it, before the client knows
 // that token.
 func TestLateGrantWhileDowngrading(t *testing.T) {
+	t.Parallel()
 	p, other := proxy.New(t, url), newClient(t, url)
 	c := newClient(t, p.URL())
 	p.OnRequests("acquire", proxy.First(1, proxy.Keep))
@@ -329,9 +277,11 @@ func TestLateGrantWhileDowngrading(t *testing.T) {
 // The event that shows the end of the former token is no loss, also if it comes before the answer. That of the end
 // of the lease is one.
 func TestDowngradeIsNoLoss(t *testing.T) {
+	t.Parallel()
 	nc := stand.Dial(t, url)
 	for name, opts := range map[string][]holdfast.AcquireOption{"Renewed": nil, "NoRenewal": {holdfast.NoRenewal()}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p, other := proxy.New(t, url), newClient(t, url)
 			c := newClient(t, p.URL())
 			beacon := mustAcquire(t, c, t.Name()+".beacon", holdfast.NoRenewal(), long)
@@ -368,6 +318,7 @@ func TestDowngradeIsNoLoss(t *testing.T) {
 
 // A question that was asked because of a hint, and is answered after a downgrade, shows another token and no loss.
 func TestQuestionBehindDowngrade(t *testing.T) {
+	t.Parallel()
 	p := proxy.New(t, url)
 	c := newClient(t, p.URL())
 	l := mustAcquire(t, c, t.Name(), holdfast.NoRenewal(), long)
@@ -388,80 +339,9 @@ func TestQuestionBehindDowngrade(t *testing.T) {
 	mustRelease(t, l)
 }
 
-func TestSharingInvalid(t *testing.T) {
-	c := newClient(t, url)
-	for want, option := range map[string]holdfast.AcquireOption{
-		"the number of Permits: 1 to 1000, got 0":               holdfast.Permits(0, 5),
-		"the number of Permits: 1 to 1000, got -1":              holdfast.Permits(-1, 5),
-		"the number of Permits: 1 to 1000, got 1001":            holdfast.Permits(1001, 2000),
-		"the limit of Permits: 1 to 4294967295, got 0":          holdfast.Permits(1, 0),
-		"the limit of Permits: 1 to 4294967295, got -7":         holdfast.Permits(1, -7),
-		"the limit of Permits: 1 to 4294967295, got 4294967296": holdfast.Permits(1, 1<<32),
-		"the number of Permits: at most 5":                      holdfast.Permits(6, 5),
-		"the number of Permits: at most 1":                      holdfast.Permits(2, 1),
-	} {
-		if l, err := c.Acquire(testContext(t), t.Name(), option); l != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, %v, want %q", l, err, want)
-		}
-	}
-	plain := mustAcquire(t, c, t.Name(), holdfast.Permits(-1, -1), holdfast.Permits(1, 1))
-	if _, err := plain.SlotClaim(0); !errors.Is(err, holdfast.ErrInvalid) || plain.Slots() != nil {
-		t.Errorf("an exclusive lock has a slot: %v", err)
-	}
-	name := strings.Repeat("a", 511)
-	tight := mustAcquire(t, c, name, holdfast.Permits(1, 2))
-	for _, i := range []int{-1, 0, 1} {
-		if claim, err := tight.SlotClaim(i); !errors.Is(err, holdfast.ErrInvalid) || claim != (holdfast.Claim{}) {
-			t.Errorf("slot %d: got %v, %v", i, claim, err)
-		}
-	}
-	beside := mustAcquire(t, c, name, holdfast.Permits(1, 2))
-	if err := tight.Downgrade(testContext(t)); !errors.Is(err, holdfast.ErrInvalid) ||
-		!strings.Contains(err.Error(), "held alone") || !tight.Valid() {
-		t.Errorf("downgraded beside another: %v", err)
-	}
-	if err := tight.Extend(testContext(t), time.Minute); err != nil {
-		t.Error(err)
-	}
-	wantHolders(t, c, name, tight, beside)
-	mustRelease(t, plain)
-	if err := plain.Downgrade(testContext(t)); !errors.Is(err, holdfast.ErrReleased) {
-		t.Errorf("after the release: %v", err)
-	}
-	if _, err := c.Get(testContext(t), name, nil); !errors.Is(err, holdfast.ErrInvalid) {
-		t.Errorf("no option: %v", err)
-	}
-}
-
-// A deployment that has no shared leases is not asked for one, and is as soon as it has.
-func TestDeploymentWithoutSharing(t *testing.T) {
-	old := newOldDeployment(t)
-	c := newClient(t, url, holdfast.Prefix("old"))
-	for _, ask := range []func() error{
-		func() error { _, err := c.TryAcquire(testContext(t), "x", holdfast.Shared()); return err },
-		func() error { _, err := c.Get(testContext(t), "x", holdfast.WithWaiters()); return err },
-		func() error { return firstError(c.Queues(testContext(t), "")) },
-	} {
-		if err := ask(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `feature sharing`) ||
-			old.count() != 0 {
-			t.Errorf("asked %d times, got %v", old.count(), err)
-		}
-	}
-	if s := mustGet(t, c, "x"); !s.Held || len(s.Holders) != 1 || s.Permits != 1 || s.Holders[0].Fence != 7 {
-		t.Errorf("got %+v", s)
-	}
-	old.upgrade(messages.FeatureSharing)
-	if _, err := c.TryAcquire(testContext(t), "x", holdfast.Shared()); !errors.Is(err, holdfast.ErrHeld) {
-		t.Errorf("after the upgrade: got %v, want ErrHeld", err)
-	}
-}
-
-func leaseOf(resource string) *messages.Lease {
-	return &messages.Lease{Resource: resource, Owner: "them", Token: 7, TtlMs: 1000}
-}
-
 // A resource is free when its last holder is gone.
 func TestWaitFreeOfAllHolders(t *testing.T) {
+	t.Parallel()
 	c := newClient(t, url)
 	a, b := mustAcquire(t, c, t.Name(), holdfast.Shared(), long), mustAcquire(t, c, t.Name(), holdfast.Shared(), long)
 	mustRelease(t, a)

@@ -40,10 +40,12 @@ func wantFree(t *testing.T, c *holdfast.Client, resource string, done <-chan err
 }
 
 func TestWaitFree(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	c, other := s.Client(holdfast.Defaults(holdfast.NoRenewal())), s.Client()
 
 	t.Run("Free", func(t *testing.T) {
+		t.Parallel()
 		if err := c.WaitFree(t.Context(), "never held"); err != nil {
 			t.Error(err)
 		}
@@ -59,6 +61,7 @@ func TestWaitFree(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := mustAcquire(t, c, name+" é", holdfast.TTL(24*time.Hour))
 			done := waitingFree(t, t.Context(), s, name+" e\u0301")
 			if err := end(l); err != nil {
@@ -68,16 +71,19 @@ func TestWaitFree(t *testing.T) {
 		})
 	}
 	t.Run("Expired", func(t *testing.T) {
+		t.Parallel()
 		mustAcquire(t, c, "expired", holdfast.TTL(200*time.Millisecond))
 		wantFree(t, c, "expired", waitingFree(t, t.Context(), s, "expired"))
 	})
 	t.Run("Ephemeral", func(t *testing.T) {
+		t.Parallel()
 		l := mustAcquire(t, c, "ephemeral", holdfast.TTL(time.Second), holdfast.Ephemeral())
 		done := waitingFree(t, t.Context(), s, "ephemeral")
 		mustRelease(t, l)
 		wantFree(t, c, "ephemeral", done)
 	})
 	t.Run("Prolonged", func(t *testing.T) {
+		t.Parallel()
 		l := mustAcquire(t, c, "prolonged", holdfast.TTL(time.Second))
 		done := waitingFree(t, t.Context(), s, "prolonged")
 		if err := l.Extend(t.Context(), 1500*time.Millisecond); err != nil {
@@ -88,10 +94,12 @@ func TestWaitFree(t *testing.T) {
 }
 
 func TestWaitFreeEnds(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	c := s.Client()
 	mustAcquire(t, c, "orders.42")
 	t.Run("Deadline", func(t *testing.T) {
+		t.Parallel()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if err := c.WaitFree(ctx, "orders.42"); !errors.Is(err, holdfast.ErrTimeout) ||
@@ -100,6 +108,7 @@ func TestWaitFreeEnds(t *testing.T) {
 		}
 	})
 	t.Run("Cancelled", func(t *testing.T) {
+		t.Parallel()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := waitingFree(t, ctx, s, "orders.42")
 		cancel()
@@ -108,6 +117,7 @@ func TestWaitFreeEnds(t *testing.T) {
 		}
 	})
 	t.Run("Closed", func(t *testing.T) {
+		t.Parallel()
 		other := s.Client()
 		done := make(chan error, 1)
 		go func() { done <- other.WaitFree(t.Context(), "orders.42") }()
@@ -122,6 +132,7 @@ func TestWaitFreeEnds(t *testing.T) {
 
 // What happens while the connection is away is noticed when it is back.
 func TestWaitFreeOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	c := s.Client(holdfast.Defaults(holdfast.NoRenewal()))
 	mustAcquire(t, c, "ephemeral", holdfast.TTL(24*time.Hour), holdfast.Ephemeral())

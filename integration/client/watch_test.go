@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +70,7 @@ func (w *watching) want(kind holdfast.EventKind, resource string, token holdfast
 // A watch whose context ends soon yields what there is until then, also if that is sooner than the heartbeats of a
 // pull.
 func TestWatchWithADeadline(t *testing.T) {
+	t.Parallel()
 	c := newService(t).Client()
 	w := watch(t, c, "orders.42")
 	mustRelease(t, mustAcquire(t, c, "orders.42"))
@@ -88,6 +88,7 @@ func TestWatchWithADeadline(t *testing.T) {
 }
 
 func TestWatchTellsEveryChange(t *testing.T) {
+	t.Parallel()
 	c := newService(t).Client(holdfast.Defaults(holdfast.NoRenewal()))
 	w := watch(t, c, "orders.42")
 	l := mustAcquire(t, c, "orders.42", holdfast.Owner("me"), holdfast.Metadata(map[string]string{"job": "nightly"}))
@@ -119,43 +120,6 @@ func TestWatchTellsEveryChange(t *testing.T) {
 	}
 	if e := w.want(holdfast.EventBroken, "orders.42", 3); e.Reason != "it hangs" {
 		t.Errorf("%+v", e)
-	}
-}
-
-func TestWatchPatterns(t *testing.T) {
-	c := newService(t).Client()
-	names := []string{"a", "a.1", "a.2", "a.1.x", "b.1", "a:1", "..", "a b.1", "café", "漢.字", "*", "a.>"}
-	patterns := map[string][]string{
-		">":               names,
-		"":                names,
-		"*":               {"a", "a:1", "..", "café", "*"},
-		"a.*":             {"a.1", "a.2", "a.>"},
-		"a.>":             {"a.1", "a.2", "a.1.x", "a.>"},
-		"*.1":             {"a.1", "b.1", "a b.1"},
-		"a":               {"a"},
-		"a=3A1":           {"a:1"},
-		"=2E=2E":          {".."},
-		"a=20b.*":         {"a b.1"},
-		"caf=C3=A9":       {"café"},
-		"=E6=BC=A2.>":     {"漢.字"},
-		"nobody.has.this": nil,
-	}
-	watches := map[string]*watching{}
-	for pattern := range patterns {
-		watches[pattern] = watch(t, c, pattern, holdfast.Kinds(holdfast.EventAcquired))
-	}
-	for _, name := range names {
-		mustAcquire(t, c, name)
-	}
-	for pattern, want := range patterns {
-		var got []string
-		for range want {
-			got = append(got, watches[pattern].event().Lease.Resource)
-		}
-		slices.Sort(got)
-		if want = slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
-			t.Errorf("%q yielded %q, wanted %q", pattern, got, want)
-		}
 	}
 }
 
@@ -227,6 +191,7 @@ func TestWatchBookmarks(t *testing.T) {
 }
 
 func TestWatchRefuses(t *testing.T) {
+	t.Parallel()
 	c := newService(t).Client(holdfast.Timeout(time.Second))
 	position := watch(t, c, "orders.1").position(t, c)
 	for name, test := range map[string]struct {
@@ -267,6 +232,7 @@ func mustPosition(t *testing.T, s string) holdfast.Position {
 }
 
 func TestWatchEnds(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	t.Run("Cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -18,22 +18,13 @@ const root = "../.."
 // patience is how long a step may take. It measures nothing.
 const patience = 30 * time.Second
 
-// atOnce is how many cases run at the same time, unless -parallel says otherwise. Most of them wait.
-const atOnce = "8"
-
 var driverFlag = flag.String("conformance.driver", "",
 	"run the cases with this driver alone: a `COMMAND` and its arguments, separated by blanks, which runs at the "+
 		"root of the repository")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		if err := flag.Set("test.parallel", atOnce); err != nil {
-			panic(err)
-		}
-	}
+	stand.AtOnce(8)
 	os.Exit(stand.Main(m))
 }
 

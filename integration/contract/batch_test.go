@@ -176,6 +176,7 @@ func (c *client) wantStatuses(got []*messages.Reply, want ...messages.Status) {
 }
 
 func TestBatchOfAllOperations(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, e := range encodings {
 		keys := keysOf(e.String(), 5)
@@ -208,6 +209,7 @@ func TestBatchOfAllOperations(t *testing.T) {
 
 // Calls for one key are decided in their order, also beside many others.
 func TestBatchKeepsTheOrderOfAKey(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, e := range encodings {
 		keys, want := keysOf(e.String(), 20), []messages.Status(nil)
@@ -237,6 +239,7 @@ func TestBatchKeepsTheOrderOfAKey(t *testing.T) {
 
 // A call that breaks a rule is refused on its own.
 func TestIllegalCallsOfABatch(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	other := "x"
 	for messages.ShardOf(other, 4) == batchShard {
@@ -276,6 +279,7 @@ func TestIllegalCallsOfABatch(t *testing.T) {
 
 // A field of a call that the service does not know makes that call illegal, in protobuf.
 func TestUnknownFieldOfACall(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	keys := keysOf("k", 2)
 	get := func(batch []byte, id uint64) []byte {
@@ -297,6 +301,7 @@ func TestUnknownFieldOfACall(t *testing.T) {
 
 // A batch that cannot be decoded has one answer, without an id, and none of its calls has an effect.
 func TestUndecodableBatch(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	key := keysOf("k", 1)[0]
 	var many bundle
@@ -332,6 +337,7 @@ func TestUndecodableBatch(t *testing.T) {
 
 // The answers to the most calls come in several messages of bounded size.
 func TestLargestBatch(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	metadata := map[string]string{"m": strings.Repeat("m", 800)}
 	for _, e := range encodings {
@@ -355,6 +361,7 @@ func TestLargestBatch(t *testing.T) {
 
 // A repeated call is the same request, in the same batch, in another one, or alone.
 func TestRepeatedCall(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, e := range encodings {
 		key := keysOf(e.String(), 1)[0]
@@ -381,6 +388,7 @@ func TestRepeatedCall(t *testing.T) {
 
 // A call that waits is answered when its time has come, and does not hold up the others.
 func TestWaitingCall(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, e := range encodings {
 		keys := keysOf(e.String(), 2)
@@ -406,6 +414,7 @@ func TestWaitingCall(t *testing.T) {
 
 // A repeated call that waits takes the place of the earlier one, which is not answered, also within a batch.
 func TestRepeatedCallThatWaits(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	key := keysOf("k", 1)[0]
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+key, `{"owner":"a","ttl_ms":3600000}`)
@@ -430,6 +439,7 @@ func TestRepeatedCallThatWaits(t *testing.T) {
 
 // Without a listener all grants in a message are taken back, long before their leases end.
 func TestBatchWithoutAListener(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, e := range encodings {
 		keys := keysOf(e.String(), 6)
@@ -469,6 +479,7 @@ func (c *client) untilFree(keys []string, token uint64) {
 
 // Only NATS can make the service take the grants of a batch back.
 func TestForgedReportOfABatch(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	keys := keysOf("k", 2)
 	var b bundle
@@ -507,6 +518,7 @@ func TestForgedReportOfABatch(t *testing.T) {
 
 // A batch whose answers would go anywhere but to an inbox is dropped.
 func TestBatchWithoutAnInbox(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	key := keysOf("k", 1)[0]
 	var b bundle
@@ -530,6 +542,7 @@ func TestBatchWithoutAnInbox(t *testing.T) {
 
 // Each call counts against the limits, and those beyond are refused one by one.
 func TestRateOfCalls(t *testing.T) {
+	t.Parallel()
 	s := stand.Start(t, stand.Config{Shards: 4, Capacity: node.Capacity{Rate: 1, Burst: 5}})
 	c, key := &client{t, s.Connect()}, keysOf("k", 1)[0]
 	for _, e := range encodings {

@@ -22,6 +22,7 @@ import (
 // A shard whose bucket cannot be true is not served, and the log says which record is wrong and how.
 // The other shards go on.
 func TestCorruptBuckets(t *testing.T) {
+	t.Parallel()
 	newer, err := proto.Marshal(&journal.Record{Format: journal.Format + 1})
 	if err != nil {
 		t.Fatal(err)

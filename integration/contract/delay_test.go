@@ -11,6 +11,7 @@ import (
 
 // A lease that is lost holds its resource back until the loss is confirmed, or its owner takes the resource back.
 func TestHeldBack(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		w := watch(t, s.Connect(), "holdfast.event."+q.key)
@@ -67,32 +68,9 @@ func (q *requester) wantHeldBack(request proto.Message, owner string, token uint
 	}
 }
 
-// A delay ends by itself, and what waits is granted in the same commit.
-func TestDelayEnds(t *testing.T) {
-	s, c := start(t)
-	w := watch(t, s.Connect(), "holdfast.event.orders.*")
-	const subject = ".orders.42"
-	c.want(messages.Status_GRANTED, 1, "holdfast.acquire"+subject,
-		`{"owner":"a","ttl_ms":100,"delay_ms":100,"confirm":true}`)
-	c.want(messages.Status_GRANTED, 2, "holdfast.acquire"+subject, `{"owner":"b","ttl_ms":60000,"wait_ms":60000}`)
-	var events []*messages.Event
-	for range 4 {
-		events = append(events, w.next())
-	}
-	expired, confirmed, granted := events[1], events[2], events[3]
-	if expired.GetKind() != messages.Event_EXPIRED || !expired.GetHeldBack() {
-		t.Errorf("the loss: %v", expired)
-	}
-	if confirmed.GetKind() != messages.Event_CONFIRMED || confirmed.GetReason() != "the delay is over" {
-		t.Errorf("the end of the hold: %v", confirmed)
-	}
-	if granted.GetPosition() != confirmed.GetPosition() {
-		t.Errorf("the next grant, %v, is not in the commit that ends the hold, %v", granted, confirmed)
-	}
-}
-
 // A listing of what is held back has each lost lease once, page by page, and no lease that is held.
 func TestListOfHeldBack(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for i := range 30 {
 		subject := fmt.Sprint(".orders.", i)
@@ -137,6 +115,7 @@ func TestListOfHeldBack(t *testing.T) {
 
 // An ephemeral lease cannot hold its resource back, and a delay has a bound.
 func TestDelayRules(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for json, want := range map[string]string{
 		`{"owner":"a","ttl_ms":60000,"delay_ms":3600001}`: "delay_ms: at most 3600000, got 3600001",

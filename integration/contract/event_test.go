@@ -69,6 +69,7 @@ func mustReadEvent(tb testing.TB, subject string, header nats.Header, data []byt
 }
 
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.orders.*")
 	const subject = ".orders.42"
@@ -117,6 +118,7 @@ func TestEvents(t *testing.T) {
 
 // What is not committed is no event: reads, refusals, ephemeral leases, reservations.
 func TestNoEvents(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.>")
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.x", `{"owner":"a","ttl_ms":60000,"durability":"EPHEMERAL"}`)
@@ -131,6 +133,7 @@ func TestNoEvents(t *testing.T) {
 
 // Names that a subject cannot hold come encoded, and wildcards select by level.
 func TestEventSubjects(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	all, level, one := watch(t, s.Connect(), "holdfast.event.>"), watch(t, s.Connect(), "holdfast.event.a.*"),
 		watch(t, s.Connect(), "holdfast.event.document=3A7")
@@ -163,6 +166,7 @@ func TestEventSubjects(t *testing.T) {
 
 // Permissions of NATS are all that it takes to say who sees what.
 func TestEventPermissions(t *testing.T) {
+	t.Parallel()
 	file := mustWriteUsers(t, `{ user: node, password: node }
 		{ user: orders, password: orders, permissions: { publish: { deny: ">" }, subscribe: ["holdfast.event.orders.>"] } }`)
 	login := nats.UserInfo("node", "node")
@@ -195,6 +199,7 @@ func TestEventPermissions(t *testing.T) {
 
 // A node that may not publish events locks on, says what it needs, and publishes nothing as done.
 func TestNodeMayNotPublishEvents(t *testing.T) {
+	t.Parallel()
 	file := mustWriteUsers(t, `{ user: node, password: node, permissions: { publish: { deny: "holdfast.event.>" } } }`)
 	login, log := nats.UserInfo("node", "node"), &logBook{}
 	s := stand.Start(t, stand.Config{ConfigFile: file, Login: login, Shards: 1,

@@ -125,6 +125,7 @@ func (c *client) commitUntilCompacted() {
 
 // What a node of format 1 has stored is read and carried on, and resources of it are shared.
 func TestDataOfFormat1(t *testing.T) {
+	t.Parallel()
 	s := startOnFormat(t, 1)
 	c := &client{t, s.Connect()}
 	for resource, held := range map[string]struct {
@@ -199,6 +200,7 @@ func TestDataOfFormat1(t *testing.T) {
 
 // What a node of format 2 has stored is read and carried on, and its leases get what leases have since.
 func TestDataOfFormat2(t *testing.T) {
+	t.Parallel()
 	s := startOnFormat(t, 2)
 	c := &client{t, s.Connect()}
 	wantHolders := func(resource string, want ...string) {

@@ -14,6 +14,7 @@ import (
 
 // Whatever breaks a rule is refused with words that name it, and changes nothing.
 func TestInvalidRequests(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000}`)
 	long := strings.Repeat("x", 300)
@@ -77,6 +78,7 @@ func TestInvalidRequests(t *testing.T) {
 // What has no meaning has no responder, and NATS says so at once: an operation that does not exist, one
 // without a key, a shard that does not exist. Nothing is counted as dropped.
 func TestMisspeltHasNoResponder(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, subject := range []string{
 		"holdfast.lock.orders.42", "holdfast.lock", "holdfast.acquire", "holdfast.get", "holdfast", "holdfast.info.x",
@@ -101,6 +103,7 @@ func entries(n int) string {
 }
 
 func TestInvalidProtobuf(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	whole, err := proto.Marshal(&messages.AcquireRequest{
 		Owner: "somebody", TtlMs: 30_000, RequestId: "r", Metadata: map[string]string{"k": "v"},
@@ -121,6 +124,7 @@ func TestInvalidProtobuf(t *testing.T) {
 
 // Names that are legal, however odd, are locks like any other, and none is another's.
 func TestOddNames(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, resource := range []string{
 		" ", "*", ">", "a/b", `a\b`, "../../etc/passwd", "$JS.API", "=", "%2E", "🔒", "замок", "\u202e", "\u200b",
@@ -140,6 +144,7 @@ func TestOddNames(t *testing.T) {
 
 // A name that would break its sender's connection reaches no client, and the node goes on.
 func TestNameOf4kB(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	c.wantInvalid(&nats.Msg{Subject: "holdfast.get." + strings.Repeat("x", 3900)}, messages.JSON, "key")
 	victim := s.Connect(nats.NoReconnect())

@@ -40,6 +40,7 @@ func (c *client) all(pattern string, limit int) []string {
 }
 
 func TestList(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	held := map[string]bool{}
 	for i := range 100 {
@@ -92,6 +93,7 @@ func TestList(t *testing.T) {
 
 // Who lists page by page while locks come and go sees every one that was held all the time, once.
 func TestListWhileLocksComeAndGo(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for i := range 100 {
 		c.want(messages.Status_GRANTED, 1, fmt.Sprint("holdfast.acquire.stay.", i), `{"owner":"a","ttl_ms":600000}`)
@@ -120,6 +122,7 @@ func TestListWhileLocksComeAndGo(t *testing.T) {
 }
 
 func TestInvalidList(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for json, word := range map[string]string{
 		`{"pattern":"a..b"}`:           "pattern",

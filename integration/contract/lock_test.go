@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -24,6 +23,7 @@ const (
 
 // The life of a lock, with every status that one node and no waiting can give.
 func TestEveryStatus(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	c.want(messages.Status_FREE, 0, get, ``)
 	c.want(messages.Status_NOT_HELD, 0, release, `{"owner":"a"}`)
@@ -57,22 +57,9 @@ func TestEveryStatus(t *testing.T) {
 	c.want(messages.Status_TIMEOUT, 0, acquire, `{"owner":"e","ttl_ms":1000,"wait_ms":1}`)
 }
 
-func TestExpired(t *testing.T) {
-	_, c := start(t)
-	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":100}`)
-	granted := time.Now()
-	for c.ask(get, ``).GetStatus() == messages.Status_HELD {
-		if time.Since(granted) > patience {
-			t.Fatal("a lease of 100 ms does not end")
-		}
-	}
-	c.want(messages.Status_EXPIRED, 0, release, `{"owner":"a","token":1}`)
-	c.want(messages.Status_EXPIRED, 0, extend, `{"owner":"a","ttl_ms":1000}`)
-	c.want(messages.Status_NOT_HELD, 0, release, `{"owner":"b"}`)
-}
-
 // The same request again is the same grant, also across a restart.
 func TestRepeatedRequest(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	const again = `{"owner":"a","ttl_ms":60000,"request_id":"r1"}`
 	c.want(messages.Status_GRANTED, 1, acquire, again)
@@ -89,6 +76,7 @@ func TestRepeatedRequest(t *testing.T) {
 // A copy of a request that comes when its lease has ended takes nothing: not while the owner lives, for
 // any of the last grants, and not after a restart, for the last one.
 func TestLateRequest(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	const grants = 20
 	request := func(n int) string { return fmt.Sprintf(`{"owner":"a","ttl_ms":60000,"request_id":"r%d"}`, n) }
@@ -115,6 +103,7 @@ func TestLateRequest(t *testing.T) {
 }
 
 func TestLeaseInTheAnswer(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	beforeMs := time.Now().UnixMilli()
 	l := c.want(messages.Status_GRANTED, 1, "holdfast.acquire.caf=C3=A9",
@@ -131,6 +120,7 @@ func TestLeaseInTheAnswer(t *testing.T) {
 
 // JSON is in the words of the contract, and in nothing else.
 func TestWordsOfJSON(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	m := c.send(&nats.Msg{Subject: acquire, Data: []byte(`{"owner":"a","ttl_ms":30000}`)})
 	var got map[string]any
@@ -147,21 +137,8 @@ func TestWordsOfJSON(t *testing.T) {
 	}
 }
 
-func TestProtobuf(t *testing.T) {
-	_, c := start(t)
-	data, err := proto.Marshal(&messages.AcquireRequest{Owner: "a", TtlMs: 30_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []messages.Status{messages.Status_GRANTED, messages.Status_HELD} {
-		r := c.decode(messages.Protobuf, c.send(&nats.Msg{Subject: acquire, Data: data}))
-		if r.GetStatus() != want || r.GetLease().GetToken() != 1 {
-			t.Errorf("got %v, want %s", r, want)
-		}
-	}
-}
-
 func TestContentType(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	m := &nats.Msg{Subject: get, Data: []byte(" \n{}"),
 		Header: nats.Header{"content-type": {"application/json; charset=utf-8"}}}
@@ -171,6 +148,7 @@ func TestContentType(t *testing.T) {
 }
 
 func TestDirectDoor(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	key := "orders.42"
 	shard := messages.ShardOf(key, 4)
@@ -183,6 +161,7 @@ func TestDirectDoor(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	var info messages.Info
 	if err := messages.DecodeReply(messages.JSON, c.send(&nats.Msg{Subject: "holdfast.info"}).Data, &info); err != nil {
@@ -197,6 +176,7 @@ func TestInfo(t *testing.T) {
 
 // The node is a NATS service: nats micro ls, info and stats find it.
 func TestService(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	c.ask(get, ``)
 	var info micro.Info

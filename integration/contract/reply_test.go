@@ -13,6 +13,7 @@ import (
 // The service may write where its clients may not, so an answer that would go anywhere but to an
 // inbox is not given, and what asked for it is not done.
 func TestReplySubjectsThatAreNoInbox(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	js, err := natsjs.New(c.nc)
 	if err != nil {

@@ -45,6 +45,7 @@ func with(request proto.Message, secret []byte) proto.Message {
 
 // Without the secret of a lease its owner is another owner: the answer is the one that those get.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		first := secretly(writer("a"))
@@ -94,6 +95,7 @@ func TestSecrets(t *testing.T) {
 
 // A waiting request is withdrawn and repeated with its secret only.
 func TestSecretsOfWaitingRequests(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		q.want(messages.Status_GRANTED, 1, writer("holder"))
@@ -122,18 +124,9 @@ func TestSecretsOfWaitingRequests(t *testing.T) {
 	})
 }
 
-// In JSON hash and secret are base64, as all bytes are.
-func TestSecretsInJSON(t *testing.T) {
-	_, c := start(t)
-	in := func(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
-	c.want(messages.Status_GRANTED, 1, acquire, fmt.Sprintf(`{"owner":"a","ttl_ms":60000,"secret_hash":%q}`,
-		in(messages.HashSecret(secret))))
-	c.want(messages.Status_NOT_OWNER, 1, release, `{"owner":"a"}`)
-	c.want(messages.Status_RELEASED, 0, release, fmt.Sprintf(`{"owner":"a","secret":%q}`, in(secret)))
-}
-
 // Hash and secret are shown nowhere; the journal has the hash, and pages and a restart keep it.
 func TestSecretsAreNotShown(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.>")
 	hash := messages.HashSecret(secret)
@@ -184,6 +177,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 
 // What breaks a rule is refused with words that do not quote a secret.
 func TestInvalidSecrets(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		hash := writer("a")

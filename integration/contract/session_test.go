@@ -14,6 +14,7 @@ const session = "contract-session-1"
 
 // One request keeps the leases of a session in all shards alive, and one ends them.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for i := range 10 {
 		r := c.want(messages.Status_GRANTED, 1, fmt.Sprint("holdfast.acquire.r", i),
@@ -40,6 +41,7 @@ func TestSession(t *testing.T) {
 
 // An extend takes a lease into a session and out of it.
 func TestExtendWithASession(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	keys := keysOf("x", 2) // of one shard
 	resource, other := keys[0], keys[1]
@@ -79,6 +81,7 @@ func TestExtendWithASession(t *testing.T) {
 
 // On the direct subjects and in batches a session is that of one shard.
 func TestSessionOfAShard(t *testing.T) {
+	t.Parallel()
 	for _, e := range encodings {
 		t.Run(fmt.Sprint(e), func(t *testing.T) {
 			_, c := start(t)
@@ -116,6 +119,7 @@ func TestSessionOfAShard(t *testing.T) {
 
 // A session survives a change of its shard's owner, with its leases.
 func TestSessionAfterARestart(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	acquire := fmt.Sprintf(`{"owner":"ann","ttl_ms":60000,"session":%q}`, session)
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.r", acquire)
@@ -133,6 +137,7 @@ func TestSessionAfterARestart(t *testing.T) {
 
 // A reentrant acquire leaves the session of a lease as it is, and is refused if it names another one.
 func TestReentrantInASession(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	again := func(resource, session string) *nats.Msg {
 		return &nats.Msg{Subject: "holdfast.acquire." + resource,
@@ -158,6 +163,7 @@ func TestReentrantInASession(t *testing.T) {
 }
 
 func TestInvalidSessions(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, bad := range []struct{ subject, payload, words string }{
 		{"holdfast.keep.short", `{"ttl_ms":1000}`, "session: 16 to 64 bytes"},
@@ -180,6 +186,7 @@ func TestInvalidSessions(t *testing.T) {
 // While another request waits, the lease of a client whose connection is gone goes to it; without one that waits, and
 // while the client listens, the session lives on.
 func TestDisconnectedSession(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	gone, stays, idle := s.Connect(), s.Connect(), s.Connect()
 	for name, nc := range map[string]*nats.Conn{"gone": gone, "stays": stays, "idle": idle} {

@@ -35,6 +35,7 @@ func (q *requester) fillWith(shape func(i int) *messages.AcquireRequest, why str
 
 // At most 1 000 leases are held on a resource. What waits enters when one ends.
 func TestMostHoldersOfAResource(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	q := &requester{client: c, key: keysOf("k", 1)[0]}
 	shape := func(i int) *messages.AcquireRequest {
@@ -60,6 +61,7 @@ func TestMostHoldersOfAResource(t *testing.T) {
 
 // The leases of a resource take at most 480 KB.
 func TestMostBytesOfAResource(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	q := &requester{client: c, key: keysOf("k", 1)[0]}
 	shape := func(i int) *messages.AcquireRequest {
@@ -84,6 +86,7 @@ func TestMostBytesOfAResource(t *testing.T) {
 // What shows the largest leases that there may be still fits into a message of NATS, in each form: an answer shows
 // fewer of them, and counts all.
 func TestLargestLeasesAreShown(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	q := &requester{client: c, key: keysOf("k", 1)[0]}
 	n := q.fillWith(func(i int) *messages.AcquireRequest {
@@ -112,6 +115,7 @@ func TestLargestLeasesAreShown(t *testing.T) {
 
 // The limit of a node counts leases, not resources.
 func TestHeldCountsLeases(t *testing.T) {
+	t.Parallel()
 	s := stand.Start(t, stand.Config{Capacity: node.Capacity{Held: 3}})
 	c := &client{t, s.Connect()}
 	for i := range 3 {

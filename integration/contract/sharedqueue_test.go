@@ -11,85 +11,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// One queue serves all kinds in the order in which they came: those next to one another that fit enter together, and
-// none overtakes the head.
-func TestQueueOfAllKinds(t *testing.T) {
-	_, c := start(t)
-	eachForm(t, c, func(q *requester) {
-		q.want(messages.Status_GRANTED, 1, writer("w0"))
-		requests := []*messages.AcquireRequest{
-			reader("r1"), reader("r2"), writer("w3"), of("s4", 3, 2), of("s5", 3, 2), reader("r6"), of("s7", 1, 0),
-		}
-		var waits []pending
-		for i, r := range requests {
-			waits = append(waits, q.wait(uint32(i+1), r))
-		}
-		// granted checks who is granted together, with one fence, and lets them end.
-		granted := func(first int, fence uint64, slots ...[]uint32) {
-			t.Helper()
-			for i, slots := range slots {
-				r, w := requests[first+i], waits[first+i]
-				l := w.want(messages.Status_GRANTED, 0).GetLease()
-				limit := r.GetLimit()
-				if limit == 1 {
-					limit = 0
-				}
-				q.wantLease(l, r.GetOwner(), uint64(first+i+2), fence, limit, slots...)
-			}
-			state := q.state()
-			if len(state.GetHolders()) != len(slots) || int(state.GetWaiting()) != len(requests)-first-len(slots) {
-				t.Fatalf("want %d holders, got %v", len(slots), state)
-			}
-			for i := range slots {
-				q.want(messages.Status_RELEASED, 0, give(requests[first+i].GetOwner(), 0))
-			}
-		}
-		q.want(messages.Status_RELEASED, 0, give("w0", 1))
-		granted(0, 2, []uint32{0}, []uint32{1})
-		granted(2, 4, nil)
-		// s5 does not fit beside s4, and r6 would, but came later.
-		granted(3, 5, []uint32{0, 1})
-		granted(4, 6, []uint32{0, 1}, []uint32{2})
-		granted(6, 8, nil)
-		q.want(messages.Status_FREE, 8, &messages.GetRequest{})
-	})
-}
-
-// What leaves the queue at its head lets in those behind it that fit.
-func TestHeadOfTheQueueLeaves(t *testing.T) {
-	_, c := start(t)
-	eachForm(t, c, func(q *requester) {
-		q.want(messages.Status_GRANTED, 1, reader("r1"))
-		w2 := q.wait(1, writer("w2"))
-		r3, r4 := q.wait(2, reader("r3")), q.wait(3, reader("r4"))
-		q.want(messages.Status_CANCELLED, 0, &messages.ReleaseRequest{Owner: "w2", RequestId: "w2"})
-		w2.want(messages.Status_CANCELLED, 0)
-		q.wantLease(r3.want(messages.Status_GRANTED, 0).GetLease(), "r3", 2, 1, unlimited, 1)
-		q.wantLease(r4.want(messages.Status_GRANTED, 0).GetLease(), "r4", 3, 1, unlimited, 2)
-
-		w5 := writer("w5")
-		w5.WaitMs = 300
-		out := q.ask(w5)
-		q.until("it waits", func() bool { return q.state().GetWaiting() == 1 })
-		r6 := q.ask(&messages.AcquireRequest{Owner: "r6", TtlMs: hour, WaitMs: hour, Limit: unlimited})
-		out.want(messages.Status_TIMEOUT, 0)
-		q.wantLease(r6.want(messages.Status_GRANTED, 0).GetLease(), "r6", 4, 1, unlimited, 3)
-
-		// The same request may ask for less than before, and keeps its place.
-		w7, r8 := q.wait(1, writer("7")), q.wait(2, reader("r8"))
-		again := q.ask(&messages.AcquireRequest{Owner: "7", TtlMs: hour, WaitMs: hour, RequestId: "7",
-			Limit: unlimited})
-		q.wantLease(again.want(messages.Status_GRANTED, 0).GetLease(), "7", 5, 1, unlimited, 4)
-		q.wantLease(r8.want(messages.Status_GRANTED, 0).GetLease(), "r8", 6, 1, unlimited, 5)
-		if m, err := w7.sub.NextMsg(0); err == nil {
-			t.Errorf("the earlier sending got %q", m.Data)
-		}
-	})
-}
-
 // A writer that has written lets readers in without letting go: under a new token, in one commit with those that wait
 // and fit now.
 func TestDowngrade(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		events := watch(t, s.Connect(), "holdfast.event."+q.key)
@@ -146,32 +71,9 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
-// A shared lease that is held alone is downgraded, too, and keeps its permits.
-func TestDowngradeOfASemaphore(t *testing.T) {
-	s, c := start(t)
-	eachForm(t, c, func(q *requester) {
-		q.want(messages.Status_GRANTED, 1, of("gone", 5, 2))
-		q.want(messages.Status_GRANTED, 2, of("a", 5, 3))
-		q.want(messages.Status_RELEASED, 0, give("gone", 0))
-		wide := q.wait(1, of("b", 6, 3))
-		down := &messages.ExtendRequest{Owner: "a", TtlMs: hour, Limit: 6}
-		q.wantLease(q.want(messages.Status_EXTENDED, 0, down).GetLease(), "a", 3, 3, 6, 2, 3, 4)
-		q.wantLease(wide.want(messages.Status_GRANTED, 0).GetLease(), "b", 4, 3, 6, 0, 1, 5)
-	})
-	q := &requester{client: c, key: keysOf("k", 1)[0]}
-	q.want(messages.Status_GRANTED, 1, writer("a"))
-	q.want(messages.Status_EXTENDED, 2, &messages.ExtendRequest{Owner: "a", TtlMs: hour, Limit: 7})
-	q.want(messages.Status_GRANTED, 3, of("b", 7, 1))
-	s.Restart()
-	c.nc = s.Connect()
-	q.wantLease(q.want(messages.Status_EXTENDED, 0,
-		&messages.ExtendRequest{Owner: "a", Token: 1, TtlMs: hour, Limit: 7}).GetLease(), "a", 2, 2, 7, 0)
-	q.want(messages.Status_RELEASED, 0, give("a", 1))
-	q.wantHolders(q.state(), 1, "b")
-}
-
 // The events of shared leases show each lease, in the order of the decisions.
 func TestEventsOfSharedLeases(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.orders.*")
 	c.want(messages.Status_GRANTED, 1, acquire,
@@ -223,6 +125,7 @@ func TestEventsOfSharedLeases(t *testing.T) {
 
 // A reader that is gone when it is granted keeps no permit, and the others that were granted with it stay.
 func TestReaderThatIsGone(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		gone := *q
@@ -241,6 +144,7 @@ func TestReaderThatIsGone(t *testing.T) {
 
 // Without a listener the shared leases of a batch are taken back, and no others.
 func TestSharedLeasesOfABatchWithoutAListener(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, e := range encodings {
 		q := &requester{client: c, encoding: e, key: keysOf(e.String(), 1)[0]}

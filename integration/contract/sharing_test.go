@@ -12,6 +12,7 @@ import (
 
 // Many readers hold at once, or one writer. All readers of a phase have one fence, and the next writer a higher one.
 func TestReadersAndWriters(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		q.wantLease(q.want(messages.Status_GRANTED, 0, reader("r1")).GetLease(), "r1", 1, 1, unlimited, 0)
@@ -37,6 +38,7 @@ func TestReadersAndWriters(t *testing.T) {
 
 // No more permits are held than each holder tolerates, and each has a number that no other has.
 func TestSemaphore(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		q.wantLease(q.want(messages.Status_GRANTED, 0, of("a", 4, 2)).GetLease(), "a", 1, 1, 4, 0, 1)
@@ -57,113 +59,9 @@ func TestSemaphore(t *testing.T) {
 	})
 }
 
-// A mutex is as it was: nothing of it is shared.
-func TestExclusiveLeaseHasNoSlots(t *testing.T) {
-	_, c := start(t)
-	eachForm(t, c, func(q *requester) {
-		for token, r := range []*messages.AcquireRequest{of("a", 0, 0), of("a", 1, 0), of("a", 0, 1), of("a", 1, 1)} {
-			r.RequestId = ""
-			q.wantLease(q.want(messages.Status_GRANTED, 0, r).GetLease(), "a", uint64(token+1), uint64(token+1), 0)
-			q.wantHolders(q.want(messages.Status_HELD, uint64(token+1), reader("b")), 1, "a")
-			q.want(messages.Status_RELEASED, 0, give("a", 0))
-		}
-	})
-}
-
-// A request concerns one lease, whatever else is held.
-func TestEachSharedLeaseByItself(t *testing.T) {
-	_, c := start(t)
-	eachForm(t, c, func(q *requester) {
-		for token, r := range []*messages.AcquireRequest{of("a", 9, 1), of("a", 9, 2), of("b", 9, 3)} {
-			r.RequestId = fmt.Sprint("r", token+1)
-			q.want(messages.Status_GRANTED, uint64(token+1), r)
-		}
-		before := q.state()
-		l := q.want(messages.Status_EXTENDED, 2, &messages.ExtendRequest{Owner: "a", Token: 2,
-			TtlMs: 2 * hour}).GetLease()
-		q.wantLease(l, "a", 2, 1, 9, 1, 2)
-		after := q.state()
-		q.wantHolders(after, 6, "a", "a", "b")
-		for i, l := range after.GetHolders() {
-			if want := []uint32{hour, 2 * hour, hour}[i]; l.GetTtlMs() != want || l.GetAcquiredAtMs() != before.GetHolders()[i].GetAcquiredAtMs() {
-				t.Errorf("lease %d is %v", i+1, l)
-			}
-		}
-
-		q.want(messages.Status_STALE_TOKEN, 1, &messages.BreakRequest{Token: 7})
-		q.want(messages.Status_NOT_OWNER, 1, give("c", 2))
-		q.want(messages.Status_STALE_TOKEN, 3, give("b", 2))
-		q.wantHolders(q.state(), 6, "a", "a", "b")
-
-		q.want(messages.Status_RELEASED, 0, &messages.BreakRequest{Token: 2, Reason: "the test says so"})
-		q.wantHolders(q.state(), 4, "a", "b")
-		q.want(messages.Status_EXPIRED, 0, give("a", 2))
-		q.want(messages.Status_EXPIRED, 0, &messages.ExtendRequest{Owner: "a", Token: 2, TtlMs: hour})
-		q.want(messages.Status_RELEASED, 0, give("a", 0)) // one is left
-		q.want(messages.Status_RELEASED, 0, give("a", 1))
-		q.want(messages.Status_NOT_OWNER, 3, give("a", 0))
-		q.wantHolders(q.state(), 3, "b")
-	})
-}
-
-// A shared lease ends when its time has passed, and no other with it.
-func TestSharedLeaseExpires(t *testing.T) {
-	_, c := start(t)
-	eachForm(t, c, func(q *requester) {
-		short := reader("short")
-		short.TtlMs = messages.MinTTLMillis
-		q.want(messages.Status_GRANTED, 1, short)
-		r := q.ask(reader("long")).reply() // beside the short one, or when it has ended
-		if r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetToken() != 2 {
-			t.Fatalf("got %v", r)
-		}
-		q.until("one lease is left", func() bool { return q.state().GetHeld() == 1 })
-		q.want(messages.Status_EXPIRED, 0, give("short", 1))
-		q.want(messages.Status_EXPIRED, 0, &messages.ExtendRequest{Owner: "short", Token: 1, TtlMs: hour})
-		q.want(messages.Status_EXPIRED, 1, short)
-		q.wantHolders(q.state(), 1, "long")
-	})
-}
-
-// The same request again is the same lease, beside others, also of the same owner.
-func TestRepeatedRequestsOfSharedLeases(t *testing.T) {
-	_, c := start(t)
-	eachForm(t, c, func(q *requester) {
-		request := func(n int) *messages.AcquireRequest {
-			r := reader("a")
-			r.RequestId = fmt.Sprint("r", n)
-			return r
-		}
-		for range 2 {
-			for n := range 3 {
-				l := q.want(messages.Status_GRANTED, 0, request(n)).GetLease()
-				q.wantLease(l, "a", uint64(n+1), 1, unlimited, uint32(n))
-			}
-		}
-		again := request(3)
-		again.Reentrant = true
-		q.want(messages.Status_GRANTED, 3, again)
-		q.wantHolders(q.state(), 3, "a", "a", "a")
-
-		q.want(messages.Status_RELEASED, 0, &messages.ReleaseRequest{Owner: "a", RequestId: "r0"})
-		for range 2 {
-			q.want(messages.Status_RELEASED, 0, &messages.ReleaseRequest{Owner: "a", RequestId: "r0"})
-			q.want(messages.Status_RELEASED, 0, give("a", 1))
-			q.wantLease(q.want(messages.Status_RELEASED, 0, request(0)).GetLease(), "a", 1, 1, 0)
-		}
-		q.want(messages.Status_RELEASED, 0, &messages.BreakRequest{Token: 2})
-		q.wantLease(q.want(messages.Status_EXPIRED, 0, request(1)).GetLease(), "a", 2, 1, 0)
-		q.want(messages.Status_NOT_HELD, 0, &messages.ReleaseRequest{Owner: "a", RequestId: "r9"})
-		q.want(messages.Status_CANCELLED, 0, request(9))
-		q.wantHolders(q.state(), 1, "a")
-		q.want(messages.Status_RELEASED, 0, give("a", 3))
-		q.want(messages.Status_RELEASED, 3, again)
-		q.want(messages.Status_FREE, 3, &messages.GetRequest{})
-	})
-}
-
 // A planned restart changes nothing but that the ephemeral leases end: what has ended is known as before.
 func TestSharedLeasesSurviveARestart(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	q := &requester{client: c, key: keysOf("k", 1)[0]}
 	for token, r := range []*messages.AcquireRequest{of("a", 9, 3), of("b", 8, 1), of("gone", 9, 2), of("c", 7, 1)} {
@@ -199,6 +97,7 @@ func TestSharedLeasesSurviveARestart(t *testing.T) {
 
 // A listing has one entry for each lease, in pages of any size, and the queues of the resources in a page.
 func TestListOfSharedLeases(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	want := map[string]int{"holdfast.acquire.solo": 1, "holdfast.acquire.three": 3, "holdfast.acquire.many": 30}
 	for subject, n := range want {
@@ -264,6 +163,7 @@ func (c *client) leases(limit int) (all []listed) {
 
 // A listing page by page, while holders come and go, has each lease that was held all the time, once.
 func TestListWhileHoldersComeAndGo(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	const subject = ".orders.42"
 	for i := range 20 {
@@ -294,6 +194,7 @@ func TestListWhileHoldersComeAndGo(t *testing.T) {
 
 // An answer shows the first 100 holders and the first 100 of those that wait, and counts all.
 func TestManyHoldersAndWaiters(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	key := keysOf("k", 1)[0]
 	const holders, waiters = 150, 120

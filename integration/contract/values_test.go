@@ -16,6 +16,7 @@ func meta(value string) map[string]string { return map[string]string{"value": va
 
 // A set replaces the metadata, and nothing else of the lease; it is refused as an extension is.
 func TestSet(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		set := func(owner string, token uint64, value string) *messages.SetRequest {
@@ -53,30 +54,9 @@ func TestSet(t *testing.T) {
 	})
 }
 
-// Leases that are held together have metadata of their own.
-func TestSetOfSharedLeases(t *testing.T) {
-	_, c := start(t)
-	eachForm(t, c, func(q *requester) {
-		q.want(messages.Status_GRANTED, 1, reader("a"))
-		q.want(messages.Status_GRANTED, 2, reader("b"))
-		second := reader("a")
-		second.RequestId = "second"
-		q.want(messages.Status_GRANTED, 3, second)
-		q.want(messages.Status_UPDATED, 1, &messages.SetRequest{Owner: "a", Token: 1, Metadata: meta("one")})
-		q.want(messages.Status_UPDATED, 2, &messages.SetRequest{Owner: "b", Metadata: meta("two")})
-		q.want(messages.Status_INVALID, 0, &messages.SetRequest{Owner: "a", Metadata: meta("three")})
-		var got []string
-		for _, l := range q.state().GetHolders() {
-			got = append(got, l.GetMetadata()["value"])
-		}
-		if fmt.Sprint(got) != "[one two ]" {
-			t.Errorf("the metadata are %q", got)
-		}
-	})
-}
-
 // A set of an ephemeral lease is not recorded, and shown all the same.
 func TestSetOfAnEphemeralLease(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000,"durability":"EPHEMERAL"}`)
 	c.want(messages.Status_UPDATED, 1, set, `{"owner":"a","metadata":{"value":"one"}}`)
@@ -89,6 +69,7 @@ func TestSetOfAnEphemeralLease(t *testing.T) {
 
 // The metadata of all who hold a resource are bounded, as they are when leases are granted.
 func TestSetIsBounded(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	c.want(messages.Status_GRANTED, 0, acquire, `{"owner":"first","ttl_ms":3600000,"limit":4294967295}`)
 	large := strings.Repeat("x", 1000)
@@ -113,6 +94,7 @@ func TestSetIsBounded(t *testing.T) {
 
 // An event shows new metadata, and a repeated set makes none. After a restart of the node they are as they were.
 func TestEventsOfValues(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.orders.*")
 	granted := c.want(messages.Status_GRANTED, 1, acquire,
@@ -147,6 +129,7 @@ func TestEventsOfValues(t *testing.T) {
 
 // A late extend and a late set do not undo a later one, and their answers have the number of that.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		extend := func(ttl uint32, order uint64) *messages.ExtendRequest {

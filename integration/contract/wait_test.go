@@ -39,6 +39,7 @@ func (c *client) next(sub *nats.Subscription) *messages.Reply {
 }
 
 func TestQueueIsFIFO(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000}`)
 	var inboxes []*nats.Subscription
@@ -56,20 +57,9 @@ func TestQueueIsFIFO(t *testing.T) {
 	}
 }
 
-func TestCancelledWaiter(t *testing.T) {
-	_, c := start(t)
-	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000}`)
-	inbox := c.queue("w", 1)
-	c.want(messages.Status_CANCELLED, 0, release, `{"owner":"w","request_id":"w"}`)
-	if r := c.next(inbox); r.GetStatus() != messages.Status_CANCELLED {
-		t.Errorf("the waiter got %v", r)
-	}
-	c.want(messages.Status_NOT_HELD, 0, release, `{"owner":"w","request_id":"w"}`)
-	c.want(messages.Status_CANCELLED, 0, acquire, fmt.Sprintf(waitForIt, "w")) // a late copy
-}
-
 // A waiter that is gone does not hold the lock up: the next one gets it without a lease going by.
 func TestWaiterThatIsGone(t *testing.T) {
+	t.Parallel()
 	s, c := start(t)
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000}`)
 	gone := &client{t, s.Connect()}
@@ -86,6 +76,7 @@ func TestWaiterThatIsGone(t *testing.T) {
 
 // Only NATS can make the service take a grant back, not a waiter that sees the subject, and not for others.
 func TestForgedBounces(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000}`)
 	inbox := c.queue("w", 1)

@@ -26,7 +26,6 @@ var (
 	seed     = flag.Uint64("faults.seed", 0, "the seed of the first trial, to which each one adds one; 0: any")
 	kinds    = flag.String("faults.kinds", "", "the kinds of faults, with commas between; empty: all that can happen")
 	most     = flag.Int("faults.most", 4, "how many faults a trial has at most")
-	raced    = flag.Bool("faults.race", false, "build the nodes with the race detector")
 	nodes    = flag.Int("faults.nodes", 0, "how many nodes a trial has; 0: three, and five in some trials")
 	external = flag.Bool("faults.external", false, "nodes beside a NATS cluster of three servers, in every trial")
 	former   = flag.String("faults.former", "", "a commit whose binary n1 runs; empty: all nodes run this version")

@@ -24,7 +24,7 @@ var backups = []mutant{
 		name:  "RestoreForgetsTheLowWaterMark",
 		harm:  "a name that was first used after the backup gets its tokens again",
 		edits: []edit{{"backup/restore.go", "\tl.RaiseFloor(r.floor())\n", ""}},
-		found: suite{folder: "integration", run: "^TestRestore$/^SameShards$"},
+		found: suite{folder: "cmd/holdfast", run: "^TestRestore$/^SameShards$"},
 		says:  `of "later" after token`,
 	},
 	{

@@ -8,14 +8,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 var (
-	find = flag.Bool("mutants.find", false, "run the suites against every mutant; takes minutes")
-	keep = flag.String("mutants.output", "", "keep the output of each suite in this folder")
+	find   = flag.Bool("mutants.find", false, "run the suites against every mutant; takes minutes")
+	first  = flag.Int("mutants.first", 0, "how many mutants of the list have their turn last")
+	within = flag.Duration("mutants.for", 0, "how long mutants are begun; 0: until each had its turn")
+	keep   = flag.String("mutants.output", "", "keep the output of each suite in this folder")
 )
 
 // A mutant that no longer applies or compiles tests nothing.
@@ -35,7 +38,11 @@ func TestMutantsAreFound(t *testing.T) {
 		t.Skip("it takes minutes: make mutants")
 	}
 	healthy := make(map[string]bool)
-	for _, m := range mutants {
+	next, started := *first%len(mutants), time.Now()
+	for _, m := range append(slices.Clone(mutants[next:]), mutants[:next]...) {
+		if *within > 0 && time.Since(started) > *within {
+			break
+		}
 		t.Run(m.name, func(t *testing.T) {
 			texts := m.texts(t)
 			if key := fmt.Sprint(m.found); !healthy[key] {

@@ -3,15 +3,17 @@
 package blindtest
 
 import (
+	"math"
 	"math/rand/v2"
 	"os"
 	"reflect"
 	"strconv"
 	"testing"
+	"time"
 )
 
-// Variable is the environment variable with the number of executions of each target. Without it, and with -fuzz, a
-// target runs as any other one.
+// Variable is the environment variable with the number of executions of each target, or with a duration, such as 10s,
+// for which each target is executed. Without it, and with -fuzz, a target runs as any other one.
 const Variable = "HOLDFAST_BLIND"
 
 // MaxInputBytes bounds each input that the mutator makes.
@@ -40,11 +42,11 @@ func (f *F) Add(args ...any) {
 	f.seeds = append(f.seeds, seed)
 }
 
-// Fuzz runs body as [testing.F.Fuzz] does. If [Variable] is set, it then runs body so often with mutated seeds, until
-// one fails. The arguments of body are text, bytes, booleans and numbers.
+// Fuzz runs body as [testing.F.Fuzz] does. If [Variable] is set, it then runs body so often or so long with mutated
+// seeds, until one fails. The arguments of body are text, bytes, booleans and numbers.
 func (f *F) Fuzz(body any) {
 	f.Helper()
-	runs := f.runs()
+	runs, length := f.bound()
 	if runs == 0 || len(f.seeds) == 0 {
 		f.F.Fuzz(body)
 		return
@@ -53,44 +55,48 @@ func (f *F) Fuzz(body any) {
 	f.F.Fuzz(reflect.MakeFunc(reflect.TypeOf(body), func(args []reflect.Value) []reflect.Value {
 		if t := args[0].Interface().(*testing.T); !done {
 			done = true
-			f.blind(t, reflect.ValueOf(body), runs)
+			f.blind(t, reflect.ValueOf(body), runs, length)
 		}
 		return nil
 	}).Interface())
 }
 
-// runs returns the number of executions that is asked for; 0: none.
-func (f *F) runs() int {
+// bound returns how many executions are asked for, none if it is 0, and how long they may take, for ever if it is 0.
+func (f *F) bound() (runs int, length time.Duration) {
 	f.Helper()
 	value := os.Getenv(Variable)
 	if value == "" {
-		return 0
+		return 0, 0
+	}
+	if length, err := time.ParseDuration(value); err == nil && length > 0 {
+		return math.MaxInt, length
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
-		f.Fatalf("%s is %q: a number of executions, at least 1", Variable, value)
+		f.Fatalf("%s is %q: a number of executions, at least 1, or a duration", Variable, value)
 	}
-	return n
+	return n, 0
 }
 
-func (f *F) blind(t *testing.T, body reflect.Value, runs int) {
+func (f *F) blind(t *testing.T, body reflect.Value, runs int, length time.Duration) {
 	t.Helper()
 	seed := rand.Uint64()
 	m := newMutator(seed)
 	in := make([]reflect.Value, 1+len(f.seeds[0]))
 	in[0] = reflect.ValueOf(t)
-	n := 0
+	n, over := 0, false
 	defer func() {
-		if t.Failed() || n < runs {
+		if t.Failed() || n < runs && !over {
 			t.Errorf("execution %d with the seed %d failed with %#v", n, seed, values(in[1:]))
 		}
 	}()
-	for ; n < runs && !t.Failed(); n++ {
+	for began := time.Now(); n < runs && !over && !t.Failed(); n++ {
 		from := f.seeds[m.random.IntN(len(f.seeds))]
 		for i, v := range from {
 			in[1+i] = m.value(v)
 		}
 		body.Call(in)
+		over = length > 0 && time.Since(began) > length
 	}
 	t.Logf("%d executions", n)
 }

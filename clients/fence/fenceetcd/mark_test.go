@@ -89,21 +89,6 @@ func TestMarkOutlivesData(t *testing.T) {
 	}
 }
 
-func TestLongNames(t *testing.T) {
-	g := mustNew(t, connect(t, addr))
-	for _, end := range []string{"a", "b", "/", "é"} {
-		name := claim(t, 34).Resource
-		c := fence.Claim{Resource: name + strings.Repeat("/", 512-len(name)-len(end)) + end, Token: 34}
-		if _, err := g.Transact(t.Context(), c, put("data/"+c.Resource, end)); err != nil {
-			t.Errorf("512 bytes that end with %q: %v", end, err)
-		}
-		c.Token = 33
-		if err := g.Raise(t.Context(), c); !errors.Is(err, fence.ErrStale) {
-			t.Errorf("512 bytes that end with %q: %v, want ErrStale", end, err)
-		}
-	}
-}
-
 // TestForeignMark has what people and programs put into a key that is not theirs.
 func TestForeignMark(t *testing.T) {
 	kv := connect(t, addr)

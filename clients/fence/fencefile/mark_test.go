@@ -9,18 +9,6 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-func TestLongResources(t *testing.T) {
-	d := mustOpen(t, t.TempDir())
-	long := strings.Repeat("a", 511)
-	for i, resource := range []string{long + "a", long + "b", long + "A", strings.Repeat("/", 512),
-		strings.Repeat(".", 512), strings.Repeat("🔒", 128)} {
-		c := fence.Claim{Resource: resource, Token: fence.Token(10 - i)}
-		wantError(t, d.Raise(t.Context(), c), nil)
-		c.Token--
-		wantError(t, d.Raise(t.Context(), c), fence.ErrStale)
-	}
-}
-
 // TestOrder is what makes a crash in between safe: when the change begins, the mark is there.
 func TestOrder(t *testing.T) {
 	dir := t.TempDir()

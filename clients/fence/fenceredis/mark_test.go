@@ -104,21 +104,6 @@ func TestResourceLikeMark(t *testing.T) {
 	}
 }
 
-func TestLongNames(t *testing.T) {
-	g := mustNew(t, connect(t))
-	for _, end := range []string{"a", "b", "}", "{", " ", "%"} {
-		name := claim(t, 34).Resource + strings.Repeat("é", 200)
-		c := fence.Claim{Resource: name + strings.Repeat("=", 511-len(name)) + end, Token: 34}
-		if err := g.Set(t.Context(), c, c.Resource, end, 0); err != nil {
-			t.Errorf("512 bytes that end with %q: %v", end, err)
-		}
-		c.Token = 33
-		if err := g.Set(t.Context(), c, c.Resource, "lost", 0); !errors.Is(err, fence.ErrStale) {
-			t.Errorf("512 bytes that end with %q: %v, want ErrStale", end, err)
-		}
-	}
-}
-
 // TestPrefixes checks that guards with different prefixes do not share marks, also if one prefix begins
 // like another.
 func TestPrefixes(t *testing.T) {

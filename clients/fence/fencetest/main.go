@@ -3,6 +3,7 @@ package fencetest
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"testing"
@@ -35,6 +36,15 @@ func (l *lifetime) Context() context.Context { return l.ctx }
 
 // Cleanup implements testing.TB.
 func (l *lifetime) Cleanup(f func()) { l.cleanups = append(l.cleanups, f) }
+
+// Output implements testing.TB.
+func (l *lifetime) Output() io.Writer { return os.Stderr }
+
+// Logf implements testing.TB.
+func (l *lifetime) Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// Error implements testing.TB.
+func (l *lifetime) Error(args ...any) { fmt.Fprintln(os.Stderr, args...) }
 
 // Fatal implements testing.TB.
 func (l *lifetime) Fatal(args ...any) { panic(fmt.Sprint(args...)) }

@@ -352,7 +352,8 @@ func TestAnswersAreNotTrusted(t *testing.T) {
 		"Unknown": {Status: 99, Lease: lease},
 		"Empty":   {},
 	} {
-		for _, args := range [][]string{{"acquire", "orders.42"}, {"acquire", "orders.42", "--json"}} {
+		for _, args := range [][]string{{"acquire", "--timeout", "500ms", "orders.42"},
+			{"acquire", "orders.42", "--timeout", "500ms", "--json"}} {
 			t.Run(name+"/"+args[len(args)-1], func(t *testing.T) {
 				t.Parallel()
 				f := withNode(t, func(int) *messages.Reply { return reply })

@@ -1,0 +1,40 @@
+package main_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The Go program in README.md takes a lock and writes under its token, twice.
+func TestExampleOfREADME(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := regexp.MustCompile("(?s)```go\n(package main.*?)```").FindStringSubmatch(string(readme))
+	if program == nil || !strings.Contains(program[1], `"nats://127.0.0.1:4222"`) {
+		t.Fatal("README.md has no Go program that connects to nats://127.0.0.1:4222")
+	}
+	p := serve(t)
+	source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "example")
+	write(t, source, strings.ReplaceAll(program[1], `"nats://127.0.0.1:4222"`, `"`+p.url+`"`))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*bound)
+	defer cancel()
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, source)
+	build.Dir = "../../clients" // the module that an application requires
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the program: %v\n%s", err, out)
+	}
+	for _, want := range []string{"wrote under token 000000000000001\n", "wrote under token 000000000000002\n"} {
+		out, err := exec.CommandContext(ctx, binary).CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("the program: %v, printed %q, want %q", err, out, want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package main_test
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
+)
+
+// The permissions that docs/operating.md shows are enough to hold locks below orders, and for nothing else.
+func TestDocumentedPermissions(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights := regexp.MustCompile(`(?s)permissions: \{.*?\n    \}`).FindString(string(page))
+	if !strings.Contains(rights, "holdfast.acquire.orders.>") {
+		t.Fatalf("docs/operating.md shows no permissions: %q", rights)
+	}
+	file := stand.NATSConfig(t, `
+		authorization { users: [
+			{ user: node, password: secret }
+			{ user: app, password: pass, `+rights+` }
+		] }`)
+	p := serveWith(t, []string{"HOLDFAST_PASSWORD=secret"}, "--nats-config", file, "--user", "node")
+	app := func(args ...string) result {
+		return runWith(t, []string{"NATS_USER=app", "NATS_PASSWORD=pass", "NATS_URL=" + p.url}, args...)
+	}
+	app("lock", "orders.42", "-v", "--", "true").wantBoth(t, 0, `^$`,
+		`^holdfast: acquired orders\.42: token 1\nholdfast: released orders\.42\n$`)
+	app("acquire", "orders.42", "--owner", "me").want(t, 0, `token 2`)
+	app("extend", "orders.42", "--owner", "me").want(t, 0, `token 2`)
+	app("get", "orders.42").want(t, 0, `^held: `)
+	app("break", "orders.42", "--token", "2").want(t, 5, `does not permit this user to break`)
+	app("release", "orders.42", "--owner", "me").want(t, 0, `^released`)
+	app("acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+	app("bench", "--duration", "100ms", "--names", "orders.").wantBoth(t, 0, `^\d+ pairs of acquire and release in `,
+		`^$`)
+	app("bench", "--names", "people.").want(t, 5, `does not permit this user to acquire`)
+
+	refusals := make(chan error, 16)
+	nc, err := nats.Connect(p.url, nats.UserInfo("app", "pass"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refusals <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for _, subject := range []string{
+		"holdfast.event.orders.42", "holdfast.break.orders.42", "holdfast.shard.0.break.orders.42",
+		"holdfast.confirm.orders.42",
+		"holdfast.node.orders.42", "$KV.HOLDFAST_0.x", "$JS.API.INFO",
+	} {
+		if err := nc.Publish(subject, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-refusals; !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), subject) {
+			t.Errorf("publishing on %s: %v", subject, err)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
+)
+
+// The logins and the command that docs/secured.md shows make a cluster of three nodes, in which each
+// user has the rights that the page says, and which takes no server and no client with another certificate.
+func TestSecuredCluster(t *testing.T) {
+	t.Parallel()
+	c := newSecured(t, 3)
+	nodes := make([]*process, 3)
+	for i := range nodes {
+		nodes[i] = c.start(t, i)
+	}
+	for i, node := range nodes {
+		node.out.WaitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
+	}
+
+	orders, operator := c.user("orders", "client"), c.user("operator", "client")
+	runWith(t, orders, "lock", "orders.42", "-v", "--", "sh", "-c", "echo $HOLDFAST_TOKEN").
+		wantBoth(t, 0, `^000000000000001\n$`,
+			`^holdfast: acquired orders\.42: token 1\nholdfast: released orders\.42\n$`)
+	runWith(t, orders, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 2`)
+	runWith(t, orders, "break", "orders.42", "--token", "2").want(t, 5, `does not permit this user to break`)
+	runWith(t, orders, "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+	runWith(t, orders, "ls").want(t, 5, `does not permit this user to list`)
+
+	runWith(t, operator, "acquire", "orders.43").want(t, 5, `does not permit this user to acquire`)
+	wantRows(t, runWith(t, operator, "ls"), titles, `orders\.42 me 2 9m\S+ 0`)
+	runWith(t, operator, "break", "orders.42", "--token", "2").want(t, 0, `^broke`)
+	runWith(t, orders, "acquire", "orders.42").want(t, 0, `token 3`)
+
+	// Neither an unknown certificate nor the right one with another password gets in.
+	runWith(t, c.user("orders", "route"), "get", "orders.42").want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
+	runWith(t, append(orders, "NATS_PASSWORD=wrong"), "get", "orders.42").want(t, 5, `does not permit this user`)
+	run(t, "get", "orders.42", "--server", "tls://"+c.clients[0], "--tls-ca", c.file("ca.pem"), "--user", "orders",
+		"--password", "o").
+		want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
+
+	// A server that has a client's certificate for its routes stays outside.
+	c.replace(t, "route.pem", "client.pem")
+	c.replace(t, "route-key.pem", "client-key.pem")
+	stranger := c.start(t, 3)
+	nodes[0].log.WaitFor(t, nodes[0].done, "TLS route handshake error")
+	stranger.log.WaitFor(t, stranger.done, "sees=[n4]")
+}
+
+// The NATS configuration of the page makes the same cluster.
+func TestSecuredClusterByConfiguration(t *testing.T) {
+	t.Parallel()
+	c := newSecured(t, 3)
+	page, err := os.ReadFile("../../docs/secured.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := regexp.MustCompile("(?s)```\n(listen:.*?)\n```").FindStringSubmatch(string(page))
+	command := regexp.MustCompile("`holdfast (serve --nats-config .*?)`").FindStringSubmatch(string(page))
+	if config == nil || command == nil {
+		t.Fatal("docs/secured.md shows no configuration, or no command for it")
+	}
+	for i := range 3 {
+		config[1] = swap(t, config[1], fmt.Sprintf("n%d.example.com:6222", i+1), c.routes[i])
+	}
+	write(t, c.file("auth.conf"), c.auth)
+	var nodes []*process
+	for i := range 3 {
+		name := fmt.Sprintf("n%d", i+1)
+		file := c.file(name + ".conf")
+		write(t, file, c.here(t, config[1], i))
+		nodes = append(nodes, c.run(t, swap(t, swap(t, command[1], "/etc/holdfast/nats.conf", file), "--name n1 ",
+			"--name "+name+" ")))
+	}
+	for i, node := range nodes {
+		node.out.WaitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
+	}
+	runWith(t, c.user("orders", "client"), "acquire", "orders.42").want(t, 0, `token 1`)
+	runWith(t, c.user("orders", "client"), "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+}
+
+// secured is the deployment of docs/secured.md on this host.
+type secured struct {
+	dir, auth, command string
+	// clients and routes are the addresses of the members, and of one more server.
+	clients, routes []string
+}
+
+// newSecured makes the certificates of a cluster of so many nodes, and takes its logins and the command from the page.
+func newSecured(t *testing.T, n int) *secured {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/secured.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	auth := regexp.MustCompile("(?s)```\n(authorization .*?)\n```").FindStringSubmatch(string(page))
+	command := regexp.MustCompile("(?s)```\nholdfast (serve .*?)\n```").FindStringSubmatch(string(page))
+	if auth == nil || command == nil {
+		t.Fatal("docs/secured.md shows no logins, or no command")
+	}
+	addresses := porttest.Free(t, 2*n+2)
+	s := &secured{
+		dir: t.TempDir(), auth: auth[1], command: strings.ReplaceAll(command[1], "\\\n", " "),
+		clients: addresses[:n+1], routes: addresses[n+1:],
+	}
+	for i := range n {
+		s.command = swap(t, s.command, fmt.Sprintf("n%d.example.com:6222", i+1), s.routes[i])
+	}
+	clients, routes := stand.NewAuthority(t, s.dir, "ca"), stand.NewAuthority(t, s.dir, "routes-ca")
+	clients.Issue("server")
+	clients.Issue("client")
+	routes.Issue("route")
+	return s
+}
+
+// swap replaces what the page has for other hosts, which has to be there.
+func swap(t *testing.T, text, old, by string) string {
+	t.Helper()
+	if !strings.Contains(text, old) {
+		t.Fatalf("docs/secured.md has no %q", old)
+	}
+	return strings.ReplaceAll(text, old, by)
+}
+
+func (s *secured) file(name string) string { return filepath.Join(s.dir, name) }
+
+// start starts a node as the page says, and does not wait until it is ready.
+func (s *secured) start(t *testing.T, i int) *process {
+	t.Helper()
+	name := fmt.Sprintf("n%d", i+1)
+	write(t, s.file("auth.conf"), s.auth)
+	return s.run(t, swap(t, s.here(t, s.command, i), "--name n1 ", "--name "+name+" "))
+}
+
+// here replaces the addresses and folders of the page by those of a node.
+func (s *secured) here(t *testing.T, text string, i int) string {
+	t.Helper()
+	text = swap(t, text, "0.0.0.0:4222", s.clients[i])
+	text = swap(t, text, "0.0.0.0:6222", s.routes[i])
+	text = swap(t, text, "/var/lib/holdfast", s.file(fmt.Sprintf("n%d", i+1)))
+	return swap(t, text, "/etc/holdfast", s.dir)
+}
+
+// run starts the command of a node, with the passwords.
+func (s *secured) run(t *testing.T, command string) *process {
+	t.Helper()
+	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"},
+		strings.Fields(command)...)
+}
+
+// user returns the variables of a client that logs in so, with one of the certificates.
+func (s *secured) user(name, certificate string) []string {
+	password := map[string]string{"orders": "o", "operator": "p"}[name]
+	return []string{
+		"NATS_URL=tls://" + strings.Join(s.clients[:3], ",tls://"), "NATS_CA=" + s.file("ca.pem"),
+		"NATS_CERT=" + s.file(certificate+".pem"), "NATS_KEY=" + s.file(certificate+"-key.pem"),
+		"NATS_USER=" + name, "NATS_PASSWORD=" + password,
+	}
+}
+
+// replace puts one file in the place of another.
+func (s *secured) replace(t *testing.T, name, by string) {
+	t.Helper()
+	data, err := os.ReadFile(s.file(by))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s.file(name), string(data))
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// campaign is one kind of tests that may go on for any time.
+type campaign struct {
+	name string
+	// share is how much of the time it has, in hundredths. Together they leave what building takes, and the second run
+	// of the soak, which takes a fifth of the first one.
+	share float64
+	// command has {seed}, {for}, which is the time of the campaign, {each}, which is what each of some forty fuzz
+	// targets has of it, and {next}, which is how much earlier nights have counted.
+	command []string
+	// least is how long it needs to come across what it has to.
+	least time.Duration
+	// again: one run takes minutes at most, so it is repeated until the time is over.
+	again bool
+	// counts are the numbers in the output, by what they are of: the sum of what the expression has in its parentheses,
+	// or how often it is there, if it has none. A time counts in minutes.
+	counts map[string]string
+}
+
+// judged is the count that all nights are summed up by.
+const judged = "operations judged"
+
+var campaigns = []campaign{
+	{
+		name: "simulate", share: 42,
+		command: []string{"make", "simulate", "SEED={seed}", "ARGS=-simulation.for={for}"},
+		counts: map[string]string{
+			judged: `(\d+) operations`, "trials": `(\d+) trials of`, "minutes of virtual time": `trials of (\S+) in`,
+		},
+	},
+	{
+		name: "faults", share: 12,
+		command: []string{"make", "faults", "FAULTS={for}", "SEED={seed}", "RACE=-race"},
+		counts: map[string]string{
+			judged: `\| operations checked \| (\d+)`, "trials": `\| trials \| (\d+)`,
+			"faults": `\| faults proved \| (\d+)`,
+		},
+	},
+	{
+		name: "soak", share: 22,
+		command: []string{"make", "soak", "SOAK={for}", "ARGS=-soak.seed {seed}"},
+		counts:  map[string]string{judged: `(\d+) operations in`},
+	},
+	{
+		name: "storm", share: 3,
+		command: []string{"make", "storm", "STORM={for}", "ARGS=-takeover.seed {seed}"},
+		counts: map[string]string{
+			judged: `in all: \d+ takeovers; (\d+) operations`, "takeovers": `in all: (\d+) takeovers`,
+		},
+	},
+	{
+		name: "hostile", share: 3, least: time.Minute,
+		command: []string{"make", "hostile", "HOSTILE={for}", "ARGS=-hostile.seed {seed}"},
+		counts:  map[string]string{judged: `(\d+) operations checked`, "moves": `(\d+) moves`},
+	},
+	{
+		name: "versions", share: 2, again: true,
+		command: []string{"go", "test", "-count=1", "-v", "-run", "^TestTwoVersions$", "./integration"},
+		counts:  map[string]string{judged: `(\d+) operations, \d+ grants`, "moves of shards": `(\d+) moves of shards`},
+	},
+	{
+		name: "mutants", share: 5,
+		command: []string{"make", "mutants", "ARGS=-mutants.for {for} -mutants.first {next}"},
+		counts:  map[string]string{"mutants found": `found by .* in \d+ s: `, "not found": `not found: `},
+	},
+	{
+		name: "fuzz", share: 2,
+		command: []string{"make", "fuzz-blind", "EXECUTIONS={each}"},
+		counts:  map[string]string{"executions": `(\d+) executions of \d+ targets`},
+	},
+}
+
+// targets is about how many fuzz targets there are.
+const targets = 40
+
+func (c campaign) arguments(length time.Duration, seed uint64, counted int) []string {
+	length = max(length.Round(time.Second), c.least)
+	fill := strings.NewReplacer("{seed}", strconv.FormatUint(seed, 10), "{for}", length.String(),
+		"{each}", (length / targets).String(), "{next}", strconv.Itoa(counted))
+	args := make([]string, len(c.command))
+	for i, arg := range c.command {
+		args[i] = fill.Replace(arg)
+	}
+	return args
+}
+
+// count sums up the numbers in the output of a campaign.
+func (c campaign) count(output string) map[string]int {
+	sums := make(map[string]int)
+	for what, expression := range c.counts {
+		for _, match := range regexp.MustCompile(expression).FindAllStringSubmatch(output, -1) {
+			sums[what] += number(match[1:])
+		}
+	}
+	return sums
+}
+
+func number(groups []string) int {
+	if len(groups) == 0 {
+		return 1
+	}
+	if d, err := time.ParseDuration(groups[0]); err == nil {
+		return int(d.Minutes())
+	}
+	n, _ := strconv.Atoi(groups[0]) // the expressions match digits
+	return n
+}

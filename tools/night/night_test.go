@@ -1,0 +1,79 @@
+package main
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What campaigns print is counted: the lines are those of their tests.
+func TestCounts(t *testing.T) {
+	outputs := map[string]string{
+		"simulate": "12 trials of 1h30m0s in 7.5s, with 12345 operations\n" +
+			"13 trials of 2h10m3s in 7.2s, with 1000 operations\n",
+		"faults": "| operations checked | 100 |\n| faults proved | 7 |\n| trials | 2 |\n" +
+			"| trials with a violation | 0 |\n",
+		"soak":     "900 operations in 5m0s, 3 a second; 2 retries\n100 operations in 1m0s, 2 a second; 0 retries\n",
+		"storm":    "in all: 40 takeovers; 300 operations (2 unknown) on 5 resources\n",
+		"hostile":  "3 connections, 20 moves, 4 MB sent\n10 records, 2 changes of theirs, 400 operations checked\n",
+		"versions": "500 operations, 200 grants, 8 moves of shards\n",
+		"mutants":  "found by actors in 3 s: two holders\nfound by actors/lease in 12 s: a token\nnot found: harm\n",
+		"fuzz":     "FuzzKey: 400 executions\n1000 executions of 33 targets\n",
+	}
+	want := map[string]map[string]int{
+		"simulate": {judged: 13345, "trials": 25, "minutes of virtual time": 220},
+		"faults":   {judged: 100, "faults": 7, "trials": 2},
+		"soak":     {judged: 1000},
+		"storm":    {judged: 300, "takeovers": 40},
+		"hostile":  {judged: 400, "moves": 20},
+		"versions": {judged: 500, "moves of shards": 8},
+		"mutants":  {"mutants found": 2, "not found": 1},
+		"fuzz":     {"executions": 1000},
+	}
+	for _, c := range campaigns {
+		if got := c.count(outputs[c.name]); !maps.Equal(got, want[c.name]) {
+			t.Errorf("%s: counted %v, want %v", c.name, got, want[c.name])
+		}
+	}
+}
+
+// The campaigns leave time to build them, and each command has its seed and its time.
+func TestCommands(t *testing.T) {
+	shares := 0.0
+	for _, c := range campaigns {
+		shares += c.share
+		command := strings.Join(c.arguments(40*time.Minute, 202611270628000, 7), " ")
+		if strings.ContainsAny(command, "{}") || !c.again && !strings.Contains(command, "40m0s") &&
+			!strings.Contains(command, "1m0s") {
+			t.Errorf("%s: the command is %q", c.name, command)
+		}
+	}
+	if shares > 95 {
+		t.Errorf("the campaigns have %v hundredths of the time", shares)
+	}
+}
+
+func TestPage(t *testing.T) {
+	n := night{
+		Began: time.Date(2026, 11, 27, 6, 28, 0, 0, time.UTC), Commit: "0123456789ab", Hours: 2, Seed: 7, Cores: 2,
+		Go: "go1.26.8", System: "linux/amd64", Campaigns: []result{
+			{Name: "fuzz", Command: "make fuzz-blind", Minutes: 3, Counts: map[string]int{"executions": 1_002_003}},
+			{
+				Name: "soak", Command: "make soak", Minutes: 16.5, Counts: map[string]int{"a": 1, judged: 20_000},
+				Failed: true, Failure: []string{"exit status 2", "--- FAIL: TestSoak | seed 7"},
+			},
+		},
+	}
+	text := string(page([]night{n, n}))
+	for _, line := range []string{
+		"Nights: 2. Operations judged: 40 000. Campaigns that failed: 2.\n",
+		"## 27 November 2026, 06:28 UTC\n\nCommit 0123456789ab, 2 hours, seed 7, 2 cores, go1.26.8, linux/amd64.\n",
+		"| `make fuzz-blind` | 3.0 | 1 002 003 executions | no |\n",
+		"| `make soak` | 16.5 | 20 000 operations judged, 1 a | yes: exit status 2; --- FAIL: TestSoak \\| seed 7 |\n",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("the page lacks\n%s\nin\n%s", line, text)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// night is what one run has shown, as its file has it.
+type night struct {
+	Began time.Time `json:"began"`
+	// Commit ends with -dirty if the files differed from it.
+	Commit    string   `json:"commit"`
+	Hours     float64  `json:"hours"`
+	Seed      uint64   `json:"seed"`
+	Cores     int      `json:"cores"`
+	Go        string   `json:"go"`
+	System    string   `json:"system"`
+	Campaigns []result `json:"campaigns"`
+}
+
+// result is what one campaign has shown.
+type result struct {
+	Name    string         `json:"name"`
+	Command string         `json:"command"`
+	Minutes float64        `json:"minutes"`
+	Counts  map[string]int `json:"counts"`
+	Failed  bool           `json:"failed"`
+	Failure []string       `json:"failure,omitempty"`
+}
+
+// counted lists the counts, the operations first.
+func (r result) counted() string {
+	names := slices.Sorted(maps.Keys(r.Counts))
+	if i := slices.Index(names, judged); i > 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, judged)
+	}
+	var parts []string
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("%s %s", grouped(r.Counts[name]), name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (n night) write() error {
+	text, err := json.MarshalIndent(n, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(results, n.Began.Format("2006-01-02T1504")+".json"), append(text, '\n'), 0o644)
+}
+
+// read returns all nights, the latest first.
+func read() (all []night, err error) {
+	files, err := filepath.Glob(filepath.Join(results, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range slices.Backward(files) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var n night
+		if err := json.Unmarshal(text, &n); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// heading begins the page.
+const heading = `# Results of the nights
+
+<!-- Written by make night and make generate from the files beside it. -->
+
+Each file here is of one run of ` + "`make night`" + `: the campaigns of [testing.md](../testing.md), each for its share
+of the time. A seed is the minute in which its night began. Times of the packages in ` + "`make test`" + ` are in
+[times.txt](times.txt). What campaigns have found is in the [track record](../track-record.md).
+`
+
+// page is the page of these nights.
+func page(all []night) []byte {
+	var b bytes.Buffer
+	b.WriteString(heading)
+	total, failed := 0, 0
+	for _, n := range all {
+		for _, r := range n.Campaigns {
+			total += r.Counts[judged]
+			if r.Failed {
+				failed++
+			}
+		}
+	}
+	fmt.Fprintf(&b, "\nNights: %d. Operations judged: %s. Campaigns that failed: %d.\n", len(all), grouped(total),
+		failed)
+	for _, n := range all {
+		fmt.Fprintf(&b, "\n## %s\n\nCommit %s, %v hours, seed %d, %d cores, %s, %s.\n\n"+
+			"| campaign | minutes | has judged | failed |\n|---|---:|---|---|\n",
+			n.Began.Format("2 January 2006, 15:04 MST"), n.Commit, n.Hours, n.Seed, n.Cores, n.Go, n.System)
+		for _, r := range n.Campaigns {
+			outcome := "no"
+			if r.Failed {
+				outcome = "yes: " + strings.ReplaceAll(strings.Join(r.Failure, "; "), "|", `\|`)
+			}
+			fmt.Fprintf(&b, "| `%s` | %.1f | %s | %s |\n", r.Command, r.Minutes, r.counted(), outcome)
+		}
+	}
+	return b.Bytes()
+}
+
+func pageFile() string { return filepath.Join(results, "README.md") }
+
+func writePage() error {
+	all, err := read()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(pageFile(), page(all), 0o644)
+}
+
+func checkPage() error {
+	all, err := read()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(pageFile())
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(text, page(all)) {
+		return errors.New("docs/results/README.md differs from the files beside it; run: make generate")
+	}
+	return nil
+}
+
+// grouped writes a number in groups of three digits.
+func grouped(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s %03d", grouped(n/1000), n%1000)
+}
