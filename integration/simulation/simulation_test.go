@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -24,6 +25,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	runtime.GOMAXPROCS(1) // with two threads, which of two goroutines comes first is not the seed's choice
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // clients of the project report what the load does on purpose
 	os.Exit(m.Run())
 }
 
@@ -35,6 +37,8 @@ var usual = []string{
 	"acquire GRANTED", "acquire HELD", "acquire HELD_BACK", "acquire TIMEOUT", "acquire CANCELLED", "acquire EXPIRED",
 	"acquire RELEASED", "release RELEASED", "release EXPIRED", "extend EXTENDED", "extend EXPIRED", "set UPDATED",
 	"break RELEASED", "confirm RELEASED", "get HELD", "get FREE", "keep EXTENDED", "end RELEASED",
+	"worker extended", "worker released by another process",
+	"panic of actors.(*term).stored", "panic of actors.newTerm", "panic of replay", "panic of actors.(*resourceActor).decide",
 }
 
 // Whatever goes wrong, each answer of the service is one that a correct lock gives, and agrees with the journal.
@@ -44,6 +48,9 @@ func TestTrials(t *testing.T) {
 	var operations, n int
 	seen := make(map[string]bool)
 	for ; n < *trials && *within == 0 || time.Since(began) < *within; n++ {
+		if t.Failed() && failFast() {
+			break
+		}
 		x := NewTrial(*seed + uint64(n))
 		t.Run(fmt.Sprint("seed ", x.Seed), func(t *testing.T) {
 			o := judge(t, x)
@@ -55,6 +62,7 @@ func TestTrials(t *testing.T) {
 			for _, f := range o.Faults {
 				seen[f.Name] = true
 			}
+			seen["lasting: "+o.Lasting] = true
 		})
 	}
 	t.Logf("%d trials of %v in %v, with %d operations", n, virtual.Truncate(time.Second),
@@ -67,12 +75,20 @@ func TestTrials(t *testing.T) {
 			t.Errorf("no trial had the fault: %s", f.name)
 		}
 	}
+	for _, f := range lasting {
+		if !seen["lasting: "+f.name] {
+			t.Errorf("in no trial this lasted: %s", f.name)
+		}
+	}
 	for _, what := range usual {
 		if !seen[what] {
 			t.Errorf("no trial had the outcome: %s", what)
 		}
 	}
 }
+
+// failFast reports whether nothing is to begin after a failure.
+func failFast() bool { return flag.Lookup("test.failfast").Value.String() == "true" }
 
 // judge runs a trial and checks what it has shown. Of one that fails it reports what is left when each fault that does
 // not matter is left out.
@@ -89,6 +105,9 @@ func judge(t *testing.T, x Trial) Outcome {
 	o, err := x.check(t)
 	if err == nil {
 		return o
+	}
+	if failFast() {
+		t.Fatalf("seed %d: %v", x.Seed, err)
 	}
 	var log strings.Builder
 	x = x.shrink(t)

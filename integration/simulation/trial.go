@@ -63,6 +63,8 @@ type Outcome struct {
 	Trace string
 	// Faults are those that there were, in their order.
 	Faults []Happened
+	// Lasting is the one that there was when the deployment was asked whether it serves all shards.
+	Lasting string
 	// Virtual is how long the trial took for those in it.
 	Virtual time.Duration
 	// Deliveries is how many there were.
@@ -127,6 +129,7 @@ func (x Trial) world(o *Outcome) *world {
 		w.clocks = append(w.clocks, newClock(w.dice))
 	}
 	w.Clock = func(i int) actors.Clock { return w.clocks[i] }
+	w.Replaying = func(i int) { w.clocks[i].check(replay) }
 	w.Network = simnats.NewNetwork(simnats.NewBus(x.Seed), w.Servers...)
 	w.Network.Bus.Trace = w.traced
 	return w
@@ -195,10 +198,16 @@ func (w *world) run() error {
 	}
 	workers := w.startWorkers()
 	w.trouble()
+	w.probe()
 	workers.stop()
 	w.outcome.History = load.Stop()
 	w.outcome.Tally = load.Tally()
 	workers.add(w.outcome.Tally)
+	for _, c := range w.clocks {
+		for _, function := range c.panicked {
+			w.outcome.Tally["panic of "+function]++
+		}
+	}
 	nc, err := w.connect("reader", 0)
 	if err != nil {
 		return err
@@ -215,7 +224,7 @@ func (w *world) run() error {
 		return w.clocks[node].truth(shown, before)
 	})
 	for i := range w.trial.Nodes {
-		if err := w.StopNode(ctx, i); err != nil {
+		if err := w.stopNode(i); err != nil {
 			w.note(fmt.Errorf("stop node %d: %w", i, err))
 		}
 	}
@@ -223,6 +232,18 @@ func (w *world) run() error {
 	w.do(w.writeTrace)
 	w.outcome.Trace = hex.EncodeToString(w.trace.Sum(nil)[:8])
 	return w.err
+}
+
+// stopNode stops a node, which may take only so long.
+func (w *world) stopNode(i int) error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.StopNode(w.ctx, i) }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-time.After(settling):
+		return errors.New("it does not end")
+	}
 }
 
 // note notes something that is wrong.
