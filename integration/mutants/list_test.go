@@ -401,8 +401,8 @@ var mutants = []mutant{
 		name:  "OthersNotStored",
 		harm:  "the next owner of a shard gives permits away that are held",
 		edits: []edit{{"actors/lease/stored.go", "\t\t\te.Others = append(e.Others, named(l.Grant, \"\"))\n", ""}},
-		found: trials,
-		says:  `the page has .* and \d+ held`,
+		found: lostLeases,
+		says:  `failed after \d+ tests: (replay|adopted):`,
 	},
 	{
 		name: "RefusedAppendTakenForStored",
@@ -517,8 +517,8 @@ var mutants = []mutant{
 			"actors/ledger/stored.go", "\tfor resource, e := range p.entries {\n\t\tstored.Entries = ",
 			"\tfor resource, e := range p.entries {\n\t\tif !e.Held() {\n\t\t\tcontinue\n\t\t}\n\t\tstored.Entries = ",
 		}},
-		found: trials,
-		says:  `behind token|forgets it where token`,
+		found: pages,
+		says:  `failed after \d+ tests: (replay|adopted):`,
 	},
 	{
 		name: "EndedRequestsNotConsulted",
