@@ -73,7 +73,7 @@ func (s *store) lastOf(subject string) *storedMessage {
 func (s *store) append(m storedMessage) uint64 {
 	s.last++
 	m.sequence = s.last
-	s.messages = append(slices.Clip(s.messages), m)
+	s.messages = append(s.messages, m)
 	s.bytes += m.size()
 	if most := s.config.MaxMsgsPerSubject; most > 0 {
 		s.limit(m.subject, int(most))

@@ -229,7 +229,7 @@ func (s *stream) lead(r *replica) {
 
 // propose lets a leader add an entry.
 func (r *replica) propose(p proposal) {
-	r.log = append(slices.Clip(r.log), entry{r.term, p, r})
+	r.log = append(r.log, entry{r.term, p, r})
 	for _, follower := range r.stream.replicas {
 		if follower != r {
 			r.replicate(follower)
@@ -262,7 +262,7 @@ func (r *replica) replicate(follower *replica) {
 		}
 		if len(log) > len(follower.log) || follower.lastTerm() != log[len(log)-1].term {
 			follower.synced = min(follower.synced, common(log, follower.log))
-			follower.log = log
+			follower.log = slices.Clip(log) // what either one appends is its own
 		}
 		follower.commit(min(committed, len(follower.log)))
 		length := len(follower.log)
@@ -283,14 +283,13 @@ func (r *replica) replicate(follower *replica) {
 	})
 }
 
-// common returns how much of two logs is the same.
+// common returns how much of two logs is the same: logs with an entry of one term at one place are the same up to it.
 func common(a, b []entry) int {
-	for i := range min(len(a), len(b)) {
-		if a[i].term != b[i].term {
-			return i
-		}
+	same := min(len(a), len(b))
+	for same > 0 && a[same-1].term != b[same-1].term {
+		same--
 	}
-	return min(len(a), len(b))
+	return same
 }
 
 // acknowledged notes how much of the log a replica has, and commits what a majority has.
@@ -359,7 +358,7 @@ func (s *stream) isWholeWithout(r *replica) bool {
 
 // crash leaves of a replica what is on its disk.
 func (r *replica) crash() {
-	r.log, r.committed, r.store, r.leads = r.log[:r.synced], 0, newStore(r.stream.config), false
+	r.log, r.committed, r.store, r.leads = slices.Clip(r.log[:r.synced]), 0, newStore(r.stream.config), false
 	for name, c := range r.stream.consumers {
 		if c.replica == r {
 			delete(r.stream.consumers, name)

@@ -1,9 +1,23 @@
 package simnats
 
-import natsserver "github.com/nats-io/nats-server/v2/server"
+import (
+	"strings"
 
-// matches reports whether a subject, or every subject of a pattern, is among those of a pattern.
-func matches(pattern, subject string) bool { return natsserver.SubjectMatchesFilter(subject, pattern) }
+	natsserver "github.com/nats-io/nats-server/v2/server"
+)
+
+// matches reports whether a subject, or every subject of a pattern, is among those of a pattern. What is before the
+// first wildcard decides most of it, without a look at the tokens.
+func matches(pattern, subject string) bool {
+	wild := strings.IndexByte(pattern, '*')
+	if wild < 0 {
+		wild = strings.IndexByte(pattern, '>')
+	}
+	if wild < 0 {
+		return pattern == subject
+	}
+	return strings.HasPrefix(subject, pattern[:wild]) && natsserver.SubjectMatchesFilter(subject, pattern)
+}
 
 // Permissions are what a user may publish and subscribe to, as in the configuration of NATS.
 type Permissions struct {
