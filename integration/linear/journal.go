@@ -22,6 +22,8 @@ import (
 // concurrent use.
 type Journal struct {
 	shards [][]placed
+	// forgotten are the resources whose tokens do not begin with 1, by the latest [Journal.Audit].
+	forgotten map[string]bool
 }
 
 // placed is a record where it stands.
@@ -172,12 +174,16 @@ func retimeEntry(e *journal.Entry, acquired map[leaseName]int64) {
 // lost leases hold their resources back.
 func (j *Journal) Audit() (wrong []string, held, lost map[string][]*journal.Grant) {
 	held, lost = make(map[string][]*journal.Grant), make(map[string][]*journal.Grant)
+	j.forgotten = make(map[string]bool)
 	for shard, log := range j.shards {
 		s := audit.New(uint32(shard))
 		for _, r := range log {
 			for _, v := range s.Read(r.position, r.Record) {
 				wrong = append(wrong, v.String())
 			}
+		}
+		for _, name := range s.Forgot() {
+			j.forgotten[name] = true
 		}
 		maps.Copy(held, s.Held())
 		maps.Copy(lost, s.Lost())
