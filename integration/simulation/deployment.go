@@ -25,6 +25,9 @@ type Deployment struct {
 	Shards   uint32
 	Replicas int
 	Log      *slog.Logger
+	// Tuning and Capacity are those of each node.
+	Tuning   actors.Tuning
+	Capacity node.Capacity
 	// Clock returns the clock of a node's machine; nil: all have the true time.
 	Clock func(node int) actors.Clock
 	// Replaying is called with each record that a node replays; nil: nothing is.
@@ -108,7 +111,7 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 	}
 	cfg := node.Config{
 		Name: name, Version: "1.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards,
-		Limits:  messages.DefaultLimits(),
+		Limits: messages.DefaultLimits(), Tuning: d.Tuning, Capacity: d.Capacity,
 		Journal: func(shard uint32) actors.Journal { return replayed{b.Bucket(shard), d.Replaying, i} }, Clock: clock,
 		Intake: connect(name), Outbox: connect(name), Events: connect(name, nats.NoEcho()), Peers: connect(name),
 		Log: d.Log.With("at", name),

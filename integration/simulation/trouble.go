@@ -274,8 +274,11 @@ func (w *world) probe() {
 	w.served("everything is well")
 }
 
-// served checks that each shard grants and releases a lock.
+// served checks that each shard grants and releases a lock. A node that may hold few may have no room for it.
 func (w *world) served(while string) {
+	if w.trial.Capacity.Held > 0 {
+		return
+	}
 	nc, err := w.connect("probe", 1)
 	if err != nil {
 		w.note(err)

@@ -20,6 +20,8 @@ type Network struct {
 	Delay func(drawn int) time.Duration
 	// Users are the passwords and permissions of the users by their names; nil: everybody may do everything.
 	Users map[string]User
+	// Stored is called on the goroutine of the bus with each message of a stream when it is committed; nil: nothing is.
+	Stored func(stream string, sequence uint64, subject string, data []byte)
 
 	servers []*server
 	conns   []*conn
