@@ -139,25 +139,6 @@ func TestPanicOfAResourceThatIsHeldBack(t *testing.T) {
 	})
 }
 
-// A hold ends also if the tick that was to end it panicked.
-func TestPanicOfTheTickThatEndsAHold(t *testing.T) {
-	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", delayed(time.Minute))
-		w.pass(time.Second + time.Minute - 1)
-		w.clock.panicAfter(1) // waking reads the clock first
-		w.pass(1)
-		w.pass(3 * time.Second)
-		records := w.journal.Records()
-		last := records[len(records)-1].GetCommit().GetChanges()
-		if len(last) != 1 || last[0].GetKind() != messages.Event_CONFIRMED {
-			w.Errorf("the last commit has %v, want CONFIRMED", last)
-		}
-		if !strings.Contains(w.log.String(), "panic in a resource") {
-			w.Error("nothing panicked: the test is vacuous")
-		}
-	})
-}
-
 // Lost leases count against the limit of the node, until they no longer hold back.
 func TestQuotaCountsLostLeases(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {

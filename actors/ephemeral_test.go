@@ -195,51 +195,6 @@ func TestEphemeralLeaseWaitsForThePersistentOneBeforeIt(t *testing.T) {
 	})
 }
 
-func TestPanicEndsAnEphemeralLease(t *testing.T) {
-	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", ephemeral(time.Hour))
-		w.clock.panicAfter(0)
-		w.send("r", get())
-		w.want(messages.Status_FREE, 0, "r", get())
-		if r := w.ask("r", ephemeral(time.Hour)); r.GetLease().GetToken() <= 1 {
-			w.Errorf("got %v, want a higher token", r)
-		}
-	})
-}
-
-func TestQuotaCountsWhatIsHeldAndWaits(t *testing.T) {
-	inClosedWorld(t, actors.Tuning{}, func(w *world) {
-		w.quota = new(actors.Quota)
-		w.open()
-		check := func(held, waiting int64) {
-			w.Helper()
-			synctest.Wait()
-			if w.quota.Held() != held || w.quota.Waiting() != waiting {
-				w.Errorf("%d are held and %d wait, want %d and %d", w.quota.Held(), w.quota.Waiting(), held, waiting)
-			}
-		}
-		w.ask("p", acquire("a", time.Minute))
-		w.ask("e", ephemeral(time.Minute))
-		check(2, 0)
-		w.send("p", waiting(time.Minute, time.Minute))
-		w.send("e", waiting(time.Minute, time.Second))
-		check(2, 2)
-		w.pass(time.Second)
-		check(2, 1)
-		w.ask("p", release("a"))
-		w.ask("e", release("a"))
-		check(1, 0)
-		w.reopen()
-		check(1, 0)
-		w.pass(time.Minute)
-		check(0, 0)
-		w.ask("p", acquire("a", time.Minute))
-		w.ask("e", ephemeral(time.Minute))
-		w.close()
-		check(0, 0)
-	})
-}
-
 // However many resources fall idle at once, their actors go, and those that must stay do.
 func TestManyIdleResources(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Second, MaxPending: 100_000}, func(w *world) {

@@ -107,17 +107,6 @@ func TestLateCopyAfterAChangeOfOwnerWithAnotherClock(t *testing.T) {
 	}
 }
 
-func TestLateCopyAfterAHandOver(t *testing.T) {
-	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.endGrants("r", 2)
-		if err := w.shard.HandOver(w.Context()); err != nil {
-			t.Fatal(err)
-		}
-		w.open()
-		w.wantLate("r", 2)
-	})
-}
-
 // What was never stored is not remembered: who was answered UNAVAILABLE may ask again by the same id.
 func TestLostAppendIsNotRemembered(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {

@@ -22,19 +22,6 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-func TestLifeOfALease(t *testing.T) {
-	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_FREE, 0, "r", get())
-		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Second))
-		w.want(messages.Status_HELD, 1, "r", acquire("b", time.Second))
-		w.want(messages.Status_EXTENDED, 1, "r", extend("a", 2*time.Second))
-		w.want(messages.Status_RELEASED, 0, "r", release("a"))
-		w.want(messages.Status_FREE, 1, "r", get())
-		w.want(messages.Status_GRANTED, 2, "r", acquire("b", time.Second))
-		w.want(messages.Status_GRANTED, 1, "other", acquire("b", time.Second))
-	})
-}
-
 func TestLeaseEndsAtItsTimeAndNotBefore(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Second))
@@ -135,27 +122,6 @@ func TestStaleGetDoesNotWait(t *testing.T) {
 	})
 }
 
-func TestManyDecisionsShareAnAppend(t *testing.T) {
-	inWorld(t, actors.Tuning{}, func(w *world) {
-		letGo := w.hold()
-		w.send("first", acquire("a", time.Second))
-		synctest.Wait()
-		before := w.journal.Appends()
-		var inboxes []string
-		for i := range 500 {
-			inboxes = append(inboxes, w.send(fmt.Sprint("r", i), acquire("a", time.Second)))
-		}
-		synctest.Wait()
-		letGo(nil)
-		for _, inbox := range inboxes {
-			w.check(w.answer(inbox), messages.Status_GRANTED, 1)
-		}
-		if n := w.journal.Appends() - before; n != 1 {
-			w.Errorf("500 grants took %d appends besides the one that they waited for", n)
-		}
-	})
-}
-
 func TestAppendsAreBounded(t *testing.T) {
 	inWorld(t, actors.Tuning{CommitDecisions: 10}, func(w *world) {
 		letGo := w.hold()
@@ -235,23 +201,6 @@ func TestBreakIsLoggedWithItsReason(t *testing.T) {
 		records := w.journal.Records()
 		if got := records[len(records)-1].GetCommit().GetChanges()[0].GetReason(); got != "stuck since noon" {
 			w.Errorf("the journal has reason %q", got)
-		}
-	})
-}
-
-func TestHandOverIsOneAppend(t *testing.T) {
-	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
-		next := w.send("r", waiting(time.Minute, time.Minute))
-		w.want(messages.Status_RELEASED, 0, "r", release("a"))
-		w.check(w.answer(next), messages.Status_GRANTED, 2)
-		records := w.journal.Records()
-		var kinds []messages.Event_Kind
-		for _, c := range records[len(records)-1].GetCommit().GetChanges() {
-			kinds = append(kinds, c.GetKind())
-		}
-		if fmt.Sprint(kinds) != "[RELEASED ACQUIRED]" {
-			w.Errorf("the last commit has %v", kinds)
 		}
 	})
 }

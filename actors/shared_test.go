@@ -186,54 +186,6 @@ func TestIdleSharedResource(t *testing.T) {
 	})
 }
 
-// A successor grants the requests that it takes over by the limits and permits that they came with.
-func TestHandOverOfLimits(t *testing.T) {
-	inPassingWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", shared("holder", 5, 2, time.Minute))
-		asked := []lease.Acquire{
-			acquire("writer", time.Minute), shared("three of five", 5, 3, time.Minute),
-			shared("one of five", 5, 1, time.Minute),
-			shared("one of three", 3, 1, time.Minute), shared("last", 9, 1, time.Minute),
-		}
-		var inboxes []string
-		for _, a := range asked {
-			inboxes = append(inboxes, w.send("r", queued(a, time.Minute)))
-			synctest.Wait()
-		}
-		w.handOver()
-		for i, r := range w.passed.all() {
-			got, want := r.Event.(lease.Acquire).Request, asked[i].Request
-			if got.GetOwner() != want.GetOwner() || got.GetLimit() != want.GetLimit() ||
-				got.GetPermits() != want.GetPermits() {
-				w.Errorf("passed was %v, want %v", got, want)
-			}
-		}
-		next := w.successor()
-		next.open()
-		defer next.close()
-		next.takeOver(w.passed)
-		granted := func(n int) {
-			w.Helper()
-			for i, inbox := range inboxes {
-				if r := next.answer(inbox); (r != nil) != (i < n) {
-					w.Fatalf("%q was answered %v, want %d grants", asked[i].Request.GetOwner(), r, n)
-				} else if r != nil {
-					next.check(r, messages.Status_GRANTED, uint64(i+2))
-				}
-			}
-		}
-		granted(0)
-		next.want(messages.Status_RELEASED, 0, "r", releaseToken("holder", 1))
-		granted(1)
-		next.want(messages.Status_RELEASED, 0, "r", release("writer"))
-		granted(3) // 4 of 5; the next one tolerates 3
-		next.want(messages.Status_RELEASED, 0, "r", release("one of five"))
-		granted(3)
-		next.want(messages.Status_RELEASED, 0, "r", release("three of five"))
-		granted(5)
-	})
-}
-
 // A quota counts leases, not resources.
 func TestQuotaCountsLeases(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
@@ -267,6 +219,11 @@ func TestQuotaCountsLeases(t *testing.T) {
 		w.reopen()
 		check(4, 0) // the ephemeral lease and the queue went
 		w.pass(time.Hour)
+		check(0, 0)
+		w.ask("r", acquire("p", time.Hour))
+		w.ask("s", inMemory(acquire("e", time.Hour)))
+		check(2, 0)
+		w.close()
 		check(0, 0)
 	})
 }
@@ -374,53 +331,5 @@ func TestListingShowsTheQueues(t *testing.T) {
 		if found = w.list(); len(found.Queues) != 1 || found.Queues[0].GetWaiters()[0].GetOwner() != "w1" {
 			w.Errorf("after a grant the queues are %v", found.Queues)
 		}
-	})
-}
-
-// What is said of shared leases in memory needs no append as long as no other lease is beside them.
-func TestSharedEphemeralLeasesCostNoAppend(t *testing.T) {
-	inWorld(t, actors.Tuning{}, func(w *world) {
-		appends := func(n int, do func()) {
-			w.Helper()
-			before := w.journal.Appends()
-			do()
-			if got := w.journal.Appends() - before; got != n {
-				w.Errorf("%d appends, want %d", got, n)
-			}
-		}
-		extendToken := func(owner string, token uint64) lease.Extend {
-			return lease.Extend{Request: &messages.ExtendRequest{Owner: owner, Token: token, TtlMs: 60_000}}
-		}
-		w.want(messages.Status_GRANTED, 1, "r", inMemory(shared("e1", 4, 1, time.Minute)))
-		appends(0, func() {
-			w.want(messages.Status_GRANTED, 2, "r", inMemory(shared("e2", 4, 1, time.Minute)))
-			w.want(messages.Status_GRANTED, 3, "r", inMemory(shared("e3", 4, 2, time.Minute)))
-			w.want(messages.Status_HELD, 1, "r", acquire("b", time.Minute))
-			w.want(messages.Status_EXTENDED, 2, "r", extendToken("e2", 2))
-			w.want(messages.Status_RELEASED, 0, "r", release("e3"))
-			w.wantHolders("r", "e1", "e2")
-		})
-		appends(1, func() { w.want(messages.Status_GRANTED, 4, "r", shared("p", 4, 1, time.Minute)) })
-		for _, e := range []lease.Event{get(), extendToken("e1", 1), acquire("b", time.Minute), releaseToken("e2", 2)} {
-			appends(1, func() { w.ask("r", e) }) // a deposed owner would not know of the end of p
-		}
-		appends(1, func() { w.want(messages.Status_RELEASED, 0, "r", release("p")) })
-		appends(0, func() { w.wantHolders("r", "e1") })
-	})
-}
-
-// An answer about ephemeral leases waits for the end of the persistent one that was held beside them.
-func TestSharedEphemeralLeaseWaitsForThePersistentOne(t *testing.T) {
-	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", inMemory(shared("e", 4, 1, time.Minute)))
-		w.want(messages.Status_GRANTED, 2, "r", shared("p", 4, 1, time.Minute))
-		letGo := w.hold()
-		inboxes := []string{w.send("r", release("p")), w.send("r", get()), w.send("r", extend("e", time.Minute))}
-		synctest.Wait()
-		w.wantNone("before the release was confirmed", inboxes...)
-		letGo(nil)
-		w.check(w.answer(inboxes[0]), messages.Status_RELEASED, 0)
-		w.check(w.answer(inboxes[1]), messages.Status_HELD, 1)
-		w.check(w.answer(inboxes[2]), messages.Status_EXTENDED, 1)
 	})
 }

@@ -110,6 +110,10 @@ func (a *audit) check(s *step, o lease.Outcome, after *lease.State) {
 		a.open = append(a.open, s)
 	}
 	a.cameAgain(s, o)
+	if s.verb == "release" && ownAnswer(s, o) == messages.Status_CANCELLED {
+		i := slices.IndexFunc(a.queue, func(w *step) bool { return w.id == s.id && w.who == s.who })
+		a.want(i >= 0 && s.knows(a.queue[i].hash), "%s withdraws a request of another", s)
+	}
 	for i, c := range o.Changes {
 		a.change(s, c, o.Changes[i+1:])
 		a.seen[s.verb+" makes "+c.GetKind().String()]++
@@ -235,6 +239,9 @@ func (a *audit) confirmed(s *step, c *journal.Change, next []*journal.Change) {
 func opensHash(s *step, g *journal.Grant) bool {
 	return len(g.GetSecretHash()) == 0 || slices.Equal(g.GetSecretHash(), hashOf(s.secret))
 }
+
+// request names a request: its owner, its id, and the hash of its secret or none.
+type request struct{ owner, id, hash string }
 
 // requestOf names the request of a grant.
 func requestOf(g *journal.Grant) request {
@@ -409,8 +416,11 @@ func caused(c *journal.Change, s *step, o lease.Outcome) bool {
 		if c.GetReason() == "downgraded" {
 			return s.verb == "extend" && own == messages.Status_EXTENDED
 		}
-		isOfRequest := s.id == "" || s.token != 0 || s.id == c.GetGrant().GetRequestId()
-		return s.verb == "undeliverable" || s.verb == "release" && own == messages.Status_RELEASED && isOfRequest
+		g := c.GetGrant()
+		isNamed := s.token == 0 && (s.id == "" || s.id == g.GetRequestId()) ||
+			s.token != 0 && (s.token == g.GetToken() || s.token == g.GetFormer())
+		return s.verb == "undeliverable" ||
+			s.verb == "release" && own == messages.Status_RELEASED && isNamed && opensHash(s, g)
 	case messages.Event_UPDATED:
 		return s.verb == "set" && own == messages.Status_UPDATED
 	case messages.Event_BROKEN:
@@ -419,6 +429,22 @@ func caused(c *journal.Change, s *step, o lease.Outcome) bool {
 		return s.verb != "confirm" || own == messages.Status_RELEASED || c.GetReason() == "the delay is over"
 	default:
 		return c.GetKind() == messages.Event_EXPIRED
+	}
+}
+
+// reports reports whether the answer shows the change.
+func reports(a lease.Answer, c *journal.Change) bool {
+	same := a.Reply.GetLease().GetToken() == c.GetGrant().GetToken()
+	switch status := a.Reply.GetStatus(); c.GetKind() {
+	case messages.Event_ACQUIRED:
+		return same && (status == messages.Status_GRANTED ||
+			status == messages.Status_EXTENDED && c.GetGrant().GetFormer() > 0)
+	case messages.Event_CONFIRMED:
+		return status == messages.Status_RELEASED && c.GetReason() != "the delay is over"
+	case messages.Event_RELEASED, messages.Event_BROKEN:
+		return status == messages.Status_RELEASED && c.GetReason() != "downgraded"
+	default:
+		return false
 	}
 }
 
@@ -471,6 +497,10 @@ func (a *audit) answer(now lease.Instant, answer *lease.Answer) {
 	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_UPDATED:
 		a.want(shown.GetOwner() == op.who, "%s: to %s", line, op.who)
 		a.want(a.proves(op, shown.GetToken()), "%s: without the secret of the lease", line)
+		isSet := slices.ContainsFunc(a.held, func(h holding) bool {
+			return h.GetToken() == shown.GetToken() && h.GetMetadata()["meta"] == op.meta
+		})
+		a.want(status != messages.Status_UPDATED || isSet || op.isLate(r.GetOrder()), "%s: nothing records it", line)
 	case messages.Status_NOT_OWNER:
 		a.want(op.verb == "acquire" || shown.GetOwner() != op.who || !a.proves(op, shown.GetToken()),
 			"%s: to %s", line, op.who)
@@ -575,6 +605,7 @@ func (a *audit) enqueue(s *step) {
 		a.queue = append(a.queue, s)
 		return
 	}
+	a.want(s.knows(a.queue[i].hash), "%s takes the place of %s", s, a.queue[i])
 	if a.queue[i].from != s.from {
 		a.closed(a.queue[i].from)
 	}

@@ -85,22 +85,6 @@ func TestEphemeralReaders(t *testing.T) {
 	}
 }
 
-// The token of a downgraded ephemeral lease is reserved, too: a persistent grant has ended the reservation before.
-func TestReservationOfADowngrade(t *testing.T) {
-	s := newState(lease.Image{})
-	for _, tc := range []struct{ when, want string }{
-		{"0s ann acquire limit=3 ephemeral", "reserved #1000; ann: GRANTED ann#1[0]/3@1 1s/1s"},
-		{"0s bob acquire limit=3", "ACQUIRED bob#2[1]/3@1 1s; bob: GRANTED bob#2[1]/3@1 1s/1s"},
-		{"0s bob release", "RELEASED bob#2[1]/3@1 1s; bob: RELEASED"},
-		{"0s ann extend limit=5", "reserved #1002; ann: EXTENDED ann#3[0]/5@3 1s/1s"},
-	} {
-		step := mustParse(tc.when).steps[0]
-		if got := said(s.Step(step.time(), step.event())); !slices.Equal(got, lines(tc.want)) {
-			t.Errorf("%s: got %q, want %q", tc.when, got, tc.want)
-		}
-	}
-}
-
 // A reservation is used to its last token, and the next one is made in time.
 func TestReservation(t *testing.T) {
 	const size = 1000

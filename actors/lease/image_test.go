@@ -144,44 +144,6 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-func TestRestartOfFree(t *testing.T) {
-	for _, given := range []string{"", "floor 7", "0s ann acquire; 0s ann release", "0s ann acquire; 1s node tick"} {
-		before := playOut(t, mustParse(given)).state.Image()
-		after := before
-		after.Restart(100, nil)
-		if !sameImage(after, before) || after.Held() {
-			t.Errorf("%q: %+v became %+v", given, before, after)
-		}
-	}
-}
-
-// Of the floor and the last grant, the higher one counts: a grant may be out of a page whose shard
-// has a higher floor.
-func TestTokenOfImage(t *testing.T) {
-	for _, tc := range []struct {
-		image lease.Image
-		want  messages.Token
-	}{
-		{lease.Image{}, 0},
-		{lease.Image{Floor: 7}, 7},
-		{lease.Restore(&journal.Entry{Grant: &journal.Grant{Token: 5}}), 5},
-		{lease.Restore(&journal.Entry{Grant: &journal.Grant{Token: 5}, Reserved: 7}), 7},
-		{lease.Restore(&journal.Entry{Grant: &journal.Grant{Token: 9}, Reserved: 7}), 9},
-	} {
-		if got := tc.image.Token(); got != tc.want {
-			t.Errorf("%+v: token %d, want %d", tc.image, uint64(got), uint64(tc.want))
-		}
-		s := newState(tc.image)
-		o := s.Step(timeAt(0), mustParse("0s ann acquire").steps[0].event())
-		if got := messages.Token(o.Changes[0].GetGrant().GetToken()); got != tc.want+1 {
-			t.Errorf("%+v: granted %d", tc.image, uint64(got))
-		}
-		if image := s.Image(); image.Floor != 0 {
-			t.Errorf("%+v: the floor is still %d, below the last token", tc.image, uint64(image.Floor))
-		}
-	}
-}
-
 func wantChange(t *testing.T, o lease.Outcome, want *journal.Change) {
 	t.Helper()
 	if len(o.Changes) != 1 || !proto.Equal(o.Changes[0], want) {
@@ -207,56 +169,6 @@ func shared(t *testing.T) lease.Image {
 		100ms bob release token=4
 		100ms dan acquire limit=9
 		200ms dan release`)).state.Image()
-}
-
-func TestImageOfSharedLeases(t *testing.T) {
-	i := shared(t)
-	var tokens []uint64
-	for h := range i.Holdings() {
-		tokens = append(tokens, h.Grant.GetToken())
-	}
-	if want := []uint64{3, 5, 6}; !slices.Equal(tokens, want) {
-		t.Errorf("held: %v, want %v", tokens, want)
-	}
-	for h := range i.Holdings() { // that stops early
-		if h.Grant.GetToken() == 5 {
-			break
-		}
-	}
-	if !i.Held() || i.Holders() != 3 || i.Permits() != 4 || i.Token() != 7 {
-		t.Errorf("held %v by %d with %d permits, token %d", i.Held(), i.Holders(), i.Permits(), i.Token())
-	}
-	if got, want := i.Soonest(), lease.Instant(2*time.Second); got != want {
-		t.Errorf("the first ends at %v, want %v", got, want)
-	}
-	for token, want := range map[messages.Token]bool{0: false, 2: false, 3: true, 4: false, 5: true, 6: true, 7: false,
-		8: false} {
-		h, ok := i.Find(token)
-		if ok != want || ok && h.Grant.GetToken() != uint64(token) {
-			t.Errorf("token %d: %v, %v", token, h.Grant, ok)
-		}
-	}
-}
-
-// The limit of the request and the lowest of the holders count, which is 5.
-func TestFits(t *testing.T) {
-	i := shared(t)
-	for _, tc := range []struct {
-		limit   uint32
-		permits uint64
-		want    bool
-	}{
-		{0, 1, false}, {1, 1, false}, {4, 1, false}, {5, 1, true}, {5, 2, false}, {math.MaxUint32, 1, true},
-		{math.MaxUint32, 2, false},
-	} {
-		if got := i.Fits(tc.limit, tc.permits); got != tc.want {
-			t.Errorf("%d permits of %d fit: %v", tc.permits, tc.limit, got)
-		}
-	}
-	var free lease.Image
-	if !free.Fits(0, 1) || !free.Fits(1000, 1000) {
-		t.Error("nothing fits into a free resource")
-	}
 }
 
 // A grant is possible beside the others if it fits and its slots are free.

@@ -18,13 +18,11 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// play takes a State through a script, and holds every step against the model, the audit and the
-// rules.
+// play takes a State through a script, and holds every step against the model and the audit.
 type play struct {
 	state  *lease.State
 	model  *model
 	audit  *audit
-	rules  *rules
 	script script // so far
 	// outcomes and prints are all outcomes, and what they looked like when they were new.
 	outcomes []lease.Outcome
@@ -36,7 +34,6 @@ func newPlay(floor messages.Token) *play {
 		state:  newState(lease.Image{Floor: floor}),
 		model:  &model{floor: uint64(floor)},
 		audit:  newAudit(floor),
-		rules:  newRules(floor),
 		script: script{floor: floor},
 	}
 }
@@ -65,19 +62,6 @@ func (p *play) step(t tester, s step) lease.Outcome {
 	}
 	if wake, next := p.state.Wake(), p.model.next(); wake > next {
 		p.fail(t, "wakes at %v, after %v", wake, next)
-	}
-	p.rules.passTime(s.at)
-	for _, a := range inEffect(o, s) {
-		op := p.audit.asked(a.To.Subject)
-		if op.verb == "" {
-			op = &s
-		}
-		if !p.rules.allow(*op, s.at, a.Reply) {
-			p.fail(t, "not linearizable: %s", sayAnswer(a))
-		}
-	}
-	if s.verb == "takeover" {
-		p.rules.takeOver(s.at)
 	}
 	if p.audit.check(&s, o, p.state); len(p.audit.faults) > 0 {
 		p.fail(t, "%s", strings.Join(p.audit.faults, "\n"))

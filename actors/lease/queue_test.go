@@ -45,13 +45,6 @@ var queueRows = []row{
 		"100ms bob acquire wait=1s id=x room=1 from=bob2",
 		"queue=1"},
 
-	{"the same request again is answered at its newer address",
-		"0s ann acquire; 0s bob acquire wait=1s id=x; 50ms bob acquire wait=1s id=x from=bob2",
-		"100ms ann release",
-		`RELEASED ann#1 1s
-		 ACQUIRED bob#2 1s
-		 bob2: GRANTED bob#2 1s/1s doubted
-		 ann: RELEASED`},
 	{"the same request again keeps its place",
 		"0s ann acquire; 0s bob acquire wait=1s id=x; 0s cid acquire wait=1s; 50ms bob acquire wait=1s id=x from=bob2",
 		"100ms ann release",
@@ -68,13 +61,6 @@ var queueRows = []row{
 		"0s ann acquire; 0s bob acquire wait=900ms id=x; 100ms bob acquire wait=100ms id=x from=bob2",
 		"200ms node tick",
 		"bob2: TIMEOUT ann#1 800ms/1s"},
-	{"the same request again with another ttl",
-		"0s ann acquire; 0s bob acquire wait=900ms id=x; 100ms bob acquire wait=900ms id=x ttl=7s from=bob2",
-		"200ms ann release",
-		`RELEASED ann#1 1s
-		 ACQUIRED bob#2 7s
-		 bob2: GRANTED bob#2 7s/7s doubted
-		 ann: RELEASED`},
 	{"the same request again without a wait: held, and the one before waits on",
 		"0s ann acquire; 0s bob acquire wait=900ms id=x",
 		"100ms bob acquire id=x from=bob2",
@@ -83,19 +69,7 @@ var queueRows = []row{
 		"0s ann acquire; 0s bob acquire wait=1s id=x",
 		"100ms cid acquire wait=1s id=x",
 		"queue=2"},
-	{"twice without an id are two requests",
-		"0s ann acquire; 0s bob acquire wait=1s",
-		"100ms bob acquire wait=1s from=bob2",
-		"queue=2"},
 
-	{"a wait is over",
-		"0s ann acquire; 0s bob acquire wait=100ms",
-		"100ms node tick",
-		"bob: TIMEOUT ann#1 900ms/1s"},
-	{"a wait is not over to its last nanosecond",
-		"0s ann acquire; 0s bob acquire wait=100ms",
-		"99.999999ms node tick",
-		"queue=1"},
 	{"some waits are over, in the order in which they began",
 		`0s ann acquire; 0s bob acquire wait=300ms; 50ms cid acquire wait=900ms
 		 100ms dan acquire wait=100ms; 100ms eve acquire wait=200ms`,
@@ -115,36 +89,6 @@ var queueRows = []row{
 		"100ms ann release",
 		"RELEASED ann#1 1s; bob: TIMEOUT ann#1 900ms/1s; ann: RELEASED"},
 
-	{"handed on by a release",
-		"0s ann acquire; 0s bob acquire wait=1s ttl=2s",
-		"100ms ann release",
-		`RELEASED ann#1 1s
-		 ACQUIRED bob#2 2s
-		 bob: GRANTED bob#2 2s/2s doubted
-		 ann: RELEASED`},
-	{"handed on by the deadline, and the lease begins then",
-		"0s ann acquire; 0s bob acquire wait=2s",
-		"1s node tick",
-		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s doubted"},
-	{"handed on by a late tick, and the lease begins then",
-		"0s ann acquire; 0s bob acquire wait=5s",
-		"3s node tick",
-		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s doubted"},
-	{"handed on to the first of many",
-		"0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=1s; 0s dan acquire wait=1s",
-		"100ms ann release",
-		`RELEASED ann#1 1s
-		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s waiting=2 doubted
-		 ann: RELEASED waiting=2
-		 queue=2`},
-	{"handed on to the second when the first has given up",
-		"0s ann acquire; 0s bob acquire wait=1s id=x; 0s cid acquire wait=1s; 50ms bob release id=x from=bob2",
-		"100ms ann release",
-		`RELEASED ann#1 1s
-		 ACQUIRED cid#2 1s
-		 cid: GRANTED cid#2 1s/1s doubted
-		 ann: RELEASED`},
 	{"handed on to the second when the first has waited in vain",
 		"0s ann acquire; 0s bob acquire wait=50ms; 0s cid acquire wait=1s",
 		"100ms ann release",
@@ -177,14 +121,6 @@ var queueRows = []row{
 		 bob: EXHAUSTED waiting=1
 		 cid: EXHAUSTED
 		 ann: RELEASED`},
-	{"one token is left for the queue",
-		"floor 899_999_999_999_998; 0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=1s",
-		"100ms ann release",
-		`RELEASED ann#899999999999999 1s
-		 ACQUIRED bob#900000000000000 1s
-		 bob: GRANTED bob#900000000000000 1s/1s waiting=1 doubted
-		 ann: RELEASED waiting=1
-		 queue=1`},
 
 	{"all are sent away, the holder is not",
 		"0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=2s",
@@ -193,10 +129,6 @@ var queueRows = []row{
 	{"an empty queue is sent away",
 		"0s ann acquire",
 		"100ms node dismiss why=moving",
-		""},
-	{"the empty queue of a free resource is sent away",
-		"",
-		"0s node dismiss why=moving",
 		""},
 	{"sent away at the deadline: the first has it already",
 		"0s ann acquire; 0s bob acquire wait=2s; 0s cid acquire wait=2s",
@@ -224,18 +156,6 @@ var queueRows = []row{
 		 ACQUIRED bob#2 1s
 		 bob: GRANTED bob#2 1s/1s waiting=1 doubted
 		 cid: surrendered, waits 1s`},
-	{"an empty queue is surrendered",
-		"0s ann acquire",
-		"100ms node surrender",
-		""},
-	{"surrendered, and come again",
-		"0s ann acquire; 0s bob acquire wait=1s id=x; 100ms node surrender",
-		"200ms bob acquire wait=1s id=x",
-		"queue=1"},
-	{"sent away, and come again",
-		"0s ann acquire; 0s bob acquire wait=1s id=x; 100ms node dismiss why=moving",
-		"200ms bob acquire wait=1s id=x",
-		"queue=1"},
 }
 
 // The grant of bob is number 2, and cid waits for it.
@@ -252,30 +172,14 @@ var undeliverableRows = []row{
 		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release",
 		"200ms node undeliverable token=2",
 		`RELEASED bob#2 1s "the client was gone"`},
-	{"one after the other is gone",
-		handedToBob + "200ms node undeliverable token=2",
-		"300ms node undeliverable token=3",
-		`RELEASED cid#3 1s "the client was gone"`},
 	{"twice",
 		handedToBob + "200ms node undeliverable token=2",
-		"200ms node undeliverable token=2",
-		""},
-	{"of an older token",
-		handedToBob + "200ms bob release",
-		"300ms node undeliverable token=2",
-		""},
-	{"of an older token, when an owner has it that did not wait",
-		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release; 150ms bob release; 150ms cid acquire",
 		"200ms node undeliverable token=2",
 		""},
 	{"of a token of the future",
 		handedToBob,
 		"200ms node undeliverable token=3",
 		"queue=1"},
-	{"of a free one",
-		"0s ann acquire; 100ms ann release",
-		"200ms node undeliverable token=1",
-		""},
 	{"of one that was never held",
 		"",
 		"0s node undeliverable",
@@ -284,40 +188,4 @@ var undeliverableRows = []row{
 		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release",
 		"1.1s node undeliverable token=2",
 		"EXPIRED bob#2 1s"},
-	{"of a grant that did not wait",
-		"0s ann acquire",
-		"100ms node undeliverable token=1",
-		""},
-	{"of a grant that did not wait and came in a batch",
-		"0s ann acquire batched; 0s bob acquire wait=1s",
-		"100ms node undeliverable token=1",
-		`RELEASED ann#1 1s "the client was gone"
-		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s doubted`},
-	{"of a grant in a batch, after its owner has used it",
-		"0s ann acquire batched; 50ms ann extend",
-		"100ms node undeliverable token=1",
-		""},
-	{"after the same request came again, by another way, and was granted",
-		handedToBob + "150ms bob acquire wait=1s id=x from=bob2",
-		"200ms node undeliverable token=2",
-		"queue=1"},
-	{"after the owner came again",
-		handedToBob + "150ms bob acquire reentrant from=bob2",
-		"200ms node undeliverable token=2",
-		"queue=1"},
-	{"after the owner came again for less than is left",
-		handedToBob + "150ms bob acquire reentrant ttl=100ms from=bob2",
-		"200ms node undeliverable token=2",
-		"queue=1"},
-	{"after the owner extended it",
-		handedToBob + "150ms bob extend from=bob2",
-		"200ms node undeliverable token=2",
-		"queue=1"},
-	{"after the owner was refused, because it did not know of its grant",
-		handedToBob + "150ms bob acquire from=bob2",
-		"200ms node undeliverable token=2",
-		`RELEASED bob#2 1s "the client was gone"
-		 ACQUIRED cid#3 1s
-		 cid: GRANTED cid#3 1s/1s doubted`},
 }

@@ -48,6 +48,8 @@ func (a *audit) aim(word, who string) (tokens []uint64) {
 		switch isOwn := h.GetOwner() == who; {
 		case word == "former" && isOwn && h.GetFormer() > 0:
 			tokens = append(tokens, h.GetFormer())
+		case word == "before" && isOwn:
+			tokens = append(tokens, h.GetToken()-1)
 		case word == "own" && isOwn, word == "other" && !isOwn && len(tokens) == 0, word == "held", word == "lost":
 			tokens = append(tokens, h.GetToken())
 		}
@@ -303,7 +305,7 @@ var worlds = []*world{
 		moves: []string{
 			"owner acquire ttl=100ms", "owner acquire ttl=100ms wait=150ms room=2 id=x", "owner release",
 			"owner acquire ttl=100ms limit=2 delay=50ms", "owner extend ttl=100ms limit=3",
-			"op break aim=held why=stuck", "op get", "node takeover",
+			"op break aim=held why=stuck", "op get", "node takeover", "owner release aim=before",
 		},
 		rare: []string{"acquire EXHAUSTED", "extend EXHAUSTED"},
 	},

@@ -113,6 +113,7 @@ func (r *resource) forget(p *journal.Page, wrong func(string, ...any)) (was bool
 			r.last.GetToken(), r.state, r.reserved, len(r.held), len(r.lost), p.GetFloor())
 	}
 	was = r.remembered
+	r.forgotten = r.forgotten || was
 	r.remembered, r.above = false, max(r.above, r.top())
 	return was
 }

@@ -24,6 +24,8 @@ type resource struct {
 	known bool
 	// remembered: the node knows its last token, so the next one is one above.
 	remembered bool
+	// forgotten: a page has left it out once, or others before it came.
+	forgotten bool
 
 	last  *journal.Grant // nil: none
 	state messages.Event_Kind
@@ -175,7 +177,7 @@ func (r *resource) acquire(g *journal.Grant, c *journal.Commit, whole bool, wron
 }
 
 // again checks that the request has no lease, and had none before. An owner remembers what ended in its own time, and
-// the last grant of the owner before it. A whole journal is shorter than its memory.
+// the last grant of the owner before it. A whole journal is shorter than its memory, unless the resource was forgotten.
 func (r *resource) again(g *journal.Grant, c *journal.Commit, whole bool, wrong func(string, ...any)) {
 	id := requestOf(g)
 	if id.id == "" {
@@ -188,7 +190,7 @@ func (r *resource) again(g *journal.Grant, c *journal.Commit, whole bool, wrong 
 			return
 		}
 	}
-	if before, ok := r.requests[id]; ok && (whole || before.mine && c.GetAtMs()-before.at < rememberedFor) {
+	if before, ok := r.requests[id]; ok && (whole && !r.forgotten || before.mine && c.GetAtMs()-before.at < rememberedFor) {
 		wrong("the request was granted before, and its lease had ended: token %d, and now token %d, to %s, id %q",
 			before.token, g.GetToken(), id.owner, id.id)
 	}

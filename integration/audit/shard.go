@@ -88,6 +88,17 @@ func (s *Shard) Lost() map[string][]*journal.Grant {
 	return lost
 }
 
+// Forgot returns the resources that a page has left out once, or that came when others had been: their tokens do not
+// begin with 1.
+func (s *Shard) Forgot() (names []string) {
+	for name, r := range s.resources {
+		if r.forgotten {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Token returns the last persistent token of a resource, 0 if the journal has none.
 func (s *Shard) Token(resource string) uint64 {
 	if r := s.resources[resource]; r != nil {
@@ -212,7 +223,7 @@ func (s *Shard) resource(name string) *resource {
 	r, ok := s.resources[name]
 	if !ok {
 		whole := !s.partial || s.first == 1 && s.Gaps == 0
-		r = &resource{known: whole, remembered: !s.partial && s.floor == 0}
+		r = &resource{known: whole, remembered: !s.partial && s.floor == 0, forgotten: s.floor > 0}
 		s.resources[name] = r
 	}
 	return r

@@ -178,7 +178,6 @@ func TestAcquireAllInTurn(t *testing.T) {
 
 // A set that is not complete leaves nothing behind, whatever the reason, and the error names it.
 func TestAcquireAllOrNone(t *testing.T) {
-	t.Parallel()
 	c, other := newClient(t, url), newClient(t, url)
 	wantRefused := func(t *testing.T, o outcomeOfAll, resource string, want ...error) {
 		t.Helper()
@@ -212,7 +211,6 @@ func TestAcquireAllOrNone(t *testing.T) {
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			names := named(t, "a", "b", "c")
 			held := mustAcquire(t, other, names[1])
 			ctx, cancel := context.WithCancel(testContext(t))
@@ -233,7 +231,6 @@ func TestAcquireAllOrNone(t *testing.T) {
 	}
 
 	t.Run("Deadline", func(t *testing.T) {
-		t.Parallel()
 		names := named(t, "a", "b", "c")
 		held := mustAcquire(t, other, names[1])
 		ctx, cancel := context.WithTimeout(testContext(t), 50*time.Millisecond)

@@ -21,7 +21,7 @@ var url string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	stand.AtOnce(12)
+	stand.AtOnce(8)
 	os.Exit(fencetest.Main(m, func(tb testing.TB) {
 		tb.Helper()
 		url = newService(tb).URL()

@@ -67,7 +67,6 @@ func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 // A grant that comes late leaves less of the lease than was asked for, and is renewed in time all the
 // same.
 func TestRenewalOfLateGrant(t *testing.T) {
-	t.Parallel()
 	url := newService(t).URL() // tokens begin at 1
 	p := proxy.New(t, url)
 	const ttl = 800 * time.Millisecond

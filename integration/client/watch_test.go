@@ -88,7 +88,6 @@ func TestWatchWithADeadline(t *testing.T) {
 }
 
 func TestWatchTellsEveryChange(t *testing.T) {
-	t.Parallel()
 	c := newService(t).Client(holdfast.Defaults(holdfast.NoRenewal()))
 	w := watch(t, c, "orders.42")
 	l := mustAcquire(t, c, "orders.42", holdfast.Owner("me"), holdfast.Metadata(map[string]string{"job": "nightly"}))
@@ -191,7 +190,6 @@ func TestWatchBookmarks(t *testing.T) {
 }
 
 func TestWatchRefuses(t *testing.T) {
-	t.Parallel()
 	c := newService(t).Client(holdfast.Timeout(time.Second))
 	position := watch(t, c, "orders.1").position(t, c)
 	for name, test := range map[string]struct {
@@ -232,7 +230,6 @@ func mustPosition(t *testing.T, s string) holdfast.Position {
 }
 
 func TestWatchEnds(t *testing.T) {
-	t.Parallel()
 	s := newService(t)
 	t.Run("Cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -21,20 +21,21 @@ func Main(run func() int, flags ...string) int {
 		return 1
 	}
 	defer func() { _ = p.remove() }()
-	if built, err = build(p.dir, flags...); err != nil {
+	binary := filepath.Join(p.dir, "holdfast")
+	if err := build(binary, "github.com/holdfast-io/holdfast/cmd/holdfast", flags...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	built = binary
 	return run()
 }
 
-// build builds holdfast in the directory, with more flags of go build, and returns where it is.
-func build(dir string, flags ...string) (string, error) {
-	path := filepath.Join(dir, "holdfast")
+// build builds a program of a package, with more flags of go build.
+func build(path, pkg string, flags ...string) error {
 	args := append([]string{"build", "-buildvcs=false", "-o", path}, flags...)
-	out, err := exec.Command("go", append(args, "github.com/holdfast-io/holdfast/cmd/holdfast")...).CombinedOutput()
+	out, err := exec.Command("go", append(args, pkg)...).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build holdfast: %w\n%s", err, out)
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 	}
-	return path, nil
+	return nil
 }

@@ -9,17 +9,27 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-// Config is what may differ between clusters. The zero value is three nodes. Up to three servers keep each shard.
+// Config is what may differ between clusters. The zero value is three nodes.
 type Config struct {
 	// Nodes is how many there are, n1 and so on; 0: three. A single one is no member of a cluster.
 	Nodes int
+	// Replicas is how many servers keep each shard; 0: three, or one of a single node.
+	Replicas int
+	// External runs a nats-server for each node, n1 and so on, and the node itself beside them, h1 and so on.
+	External bool
+	// Former is a binary of another version, for n1 alone; empty: all have the same.
+	Former string
+	// Delay is that of every frame, all the time; 0: none. It takes networks.
+	Delay time.Duration
 	// Shards is their number; 0: the service's default.
 	Shards int
 	// Args are more flags of serve, for every node.
@@ -36,6 +46,7 @@ type Config struct {
 // withDefaults says what the zeros mean.
 func (c Config) withDefaults() Config {
 	c.Nodes = cmp.Or(c.Nodes, 3)
+	c.Replicas = cmp.Or(c.Replicas, min(3, c.Nodes))
 	c.Loopback = c.Loopback || os.Geteuid() != 0
 	return c
 }
@@ -54,9 +65,9 @@ type Cluster struct {
 	cfg   Config
 	place *place
 	world
-	nodes []*node
 
 	mu     sync.Mutex
+	nodes  []*node // also those that have left
 	active map[*Injected]struct{}
 }
 
@@ -82,45 +93,108 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if c.world, err = newWorld(c.cfg); err != nil {
 		return err
 	}
-	for i := range c.cfg.Nodes {
-		if err := c.addNode(ctx, i+1); err != nil {
+	if c.cfg.Delay > 0 {
+		if err := c.can(networks); err != nil {
+			return err
+		}
+		always := func(_, _ string) bool { return true }
+		c.world.(*isolated).add(&rule{covers: always, delay: c.cfg.Delay})
+	}
+	if c.cfg.External {
+		if err := build(c.natsServer(), "github.com/nats-io/nats-server/v2"); err != nil {
 			return err
 		}
 	}
-	return each(c.nodes, func(_ int, n *node) error { return n.start() })
+	for i := range c.cfg.Nodes {
+		if _, err := c.addNode(ctx, fmt.Sprint("n", i+1), true, !c.cfg.External); err != nil {
+			return err
+		}
+	}
+	for i := range c.cfg.Nodes {
+		if !c.cfg.External {
+			break
+		}
+		if _, err := c.addNode(ctx, fmt.Sprint("h", i+1), false, true); err != nil {
+			return err
+		}
+	}
+	return each(c.all(), func(_ int, n *node) error { return n.start() })
 }
 
-// addNode makes node number i, which is not started yet.
-func (c *Cluster) addNode(ctx context.Context, i int) error {
-	n := &node{name: fmt.Sprint("n", i), output: &output{}, hurt: make(chan struct{}, 1)}
+// addNode makes a node, which is not started yet.
+func (c *Cluster) addNode(ctx context.Context, name string, server, service bool) (*node, error) {
+	n := &node{name: name, server: server, service: service, output: &output{}, hurt: make(chan struct{}, 1)}
 	n.dir = filepath.Join(c.place.dir, n.name)
 	n.command = func() []string { return c.command(n) }
 	if err := makeDir(n.dir); err != nil {
-		return err
+		return nil, err
 	}
-	if err := c.settle(ctx, n, i); err != nil {
-		return err
+	c.mu.Lock()
+	number := len(c.nodes) + 1
+	c.mu.Unlock()
+	if err := errors.Join(c.settle(ctx, n, number), n.prepareServer()); err != nil {
+		return nil, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.nodes = append(c.nodes, n)
-	return nil
+	return n, nil
 }
 
-// replicas is how many servers keep each shard.
-func (c *Cluster) replicas() int { return min(3, c.cfg.Nodes) }
+// all returns the nodes that have not left.
+func (c *Cluster) all() (all []*node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.nodes {
+		if !n.left {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// servers returns those that are servers of NATS, which clients connect to.
+func (c *Cluster) servers() []*node {
+	return slices.DeleteFunc(c.all(), func(n *node) bool { return !n.server })
+}
+
+// urls returns where the servers of NATS are.
+func (c *Cluster) urls() string {
+	var urls []string
+	for _, n := range c.servers() {
+		urls = append(urls, "nats://"+n.address())
+	}
+	return strings.Join(urls, ",")
+}
+
+// routes returns where the servers of NATS reach one another.
+func (c *Cluster) routes() string {
+	var routes []string
+	for _, n := range c.servers() {
+		routes = append(routes, n.route())
+	}
+	return strings.Join(routes, ",")
+}
 
 // command returns how the node is started.
 func (c *Cluster) command(n *node) []string {
-	args := []string{built, "serve", "--name", n.name, "--replicas", fmt.Sprint(c.replicas())}
+	if !n.service {
+		return c.serverCommand(n)
+	}
+	args := []string{built, "serve", "--name", n.name, "--replicas", fmt.Sprint(c.cfg.Replicas)}
+	if c.cfg.Former != "" && n.name == "n1" {
+		args[0] = c.cfg.Former
+	}
 	if c.cfg.Shards != 0 {
 		args = append(args, "--shards", fmt.Sprint(c.cfg.Shards))
 	}
-	args = append(args, "--listen", n.address(), "--data", n.data(), "--allow-remote")
-	if c.cfg.Nodes > 1 {
-		var routes []string
-		for _, other := range c.nodes {
-			routes = append(routes, other.host+":6222")
-		}
-		args = append(args, "--cluster-listen", n.host+":6222", "--routes", strings.Join(routes, ","))
+	if n.server {
+		args = append(args, "--listen", n.address(), "--data", n.data(), "--allow-remote")
+	} else {
+		args = append(args, "--server", c.urls())
+	}
+	if n.server && c.cfg.Nodes > 1 {
+		args = append(args, "--cluster-listen", n.route(), "--routes", c.routes())
 	}
 	return append(args, c.cfg.Args...)
 }
@@ -128,14 +202,23 @@ func (c *Cluster) command(n *node) []string {
 // Nodes returns the names of all nodes, also of those that are down.
 func (c *Cluster) Nodes() []string {
 	var all []string
-	for _, n := range c.nodes {
+	for _, n := range c.all() {
+		all = append(all, n.name)
+	}
+	return all
+}
+
+// Storing returns the names of those that store anything: the servers of NATS.
+func (c *Cluster) Storing() []string {
+	var all []string
+	for _, n := range c.servers() {
 		all = append(all, n.name)
 	}
 	return all
 }
 
 func (c *Cluster) node(name string) (*node, error) {
-	for _, n := range c.nodes {
+	for _, n := range c.all() {
 		if n.name == name {
 			return n, nil
 		}

@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,11 +12,7 @@ import (
 // Connect returns a client's connection, which looks for another node for ever when it loses the one that it
 // has. It ends with the test.
 func (c *Cluster) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	var urls []string
-	for _, n := range c.nodes {
-		urls = append(urls, "nats://"+n.address())
-	}
-	return c.connect(strings.Join(urls, ","), opts)
+	return c.connect(c.urls(), opts)
 }
 
 // ConnectTo returns a client's connection to one node, and to no other.

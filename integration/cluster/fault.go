@@ -25,6 +25,9 @@ type Fault struct {
 	Rate float64
 	// Delay of frames or of fsync, and by how much it varies.
 	Delay, Jitter time.Duration
+	// Files are those that FlipBit and Truncate damage, one of [StoredFiles]; Seed draws where.
+	Files string
+	Seed  uint64
 }
 
 // String returns all of it in a few words.
@@ -38,6 +41,9 @@ func (f Fault) String() string {
 	}
 	if f.Jitter > 0 {
 		words = append(words, "±"+f.Jitter.String())
+	}
+	if f.Files != "" {
+		words = append(words, fmt.Sprintf("%s (%d)", f.Files, f.Seed))
 	}
 	return strings.Join(words, " ")
 }
@@ -84,6 +90,9 @@ func (c *Cluster) inject(ctx context.Context, f Fault) (*Injected, error) {
 	if err := c.can(r.need); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannot, err)
 	}
+	if !c.Can(f.Kind) {
+		return nil, fmt.Errorf("%w: the members of another NATS cluster are its operator's", ErrCannot)
+	}
 	hit, err := c.targets(f, r)
 	if err != nil {
 		return nil, err
@@ -116,7 +125,7 @@ func (c *Cluster) targets(f Fault, r recipe) ([]*node, error) {
 		return nil, fmt.Errorf("it hits %d nodes by name, not %d", r.nodes, len(f.Nodes))
 	}
 	if r.nodes == 0 {
-		return c.nodes, nil
+		return c.all(), nil
 	}
 	var hit []*node
 	for _, name := range f.Nodes {

@@ -96,8 +96,10 @@ func TestFaults(t *testing.T) {
 		{cluster.KindKillAll.On()},
 		{cluster.KindPowerCutAll.On()},
 		{cluster.KindKill.On("n1"), cluster.KindDiskDead.On("n2")},
+		{cluster.KindFlipBit.On("n3").In("messages", 1)},
+		{cluster.KindTruncate.On("n2").In("log", 1)},
 	}
-	tried := []cluster.Kind{cluster.KindRolling}
+	tried := []cluster.Kind{cluster.KindRolling, cluster.KindReplace}
 	for _, faults := range steps {
 		during(t, c, faults...)
 		for _, f := range faults {
@@ -107,6 +109,7 @@ func TestFaults(t *testing.T) {
 	mustHealthy(t, c)
 	during(t, c, cluster.KindRolling.On())
 	mustHealthy(t, c)
+	during(t, c, cluster.KindReplace.On("n1"))
 	if slices.Sort(tried); !slices.Equal(tried, cluster.Kinds()) {
 		t.Errorf("tried were %q of %q", tried, cluster.Kinds())
 	}

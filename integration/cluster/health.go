@@ -38,7 +38,7 @@ func (c *Cluster) WaitHealthy(ctx context.Context) error {
 }
 
 func (c *Cluster) isHealthy(ctx context.Context) error {
-	for _, n := range c.nodes {
+	for _, n := range c.all() {
 		if _, err := n.running(); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (c *Cluster) isHealthy(ctx context.Context) error {
 	if err := c.replicates(ctx); err != nil {
 		return err
 	}
-	return each(c.nodes, func(_ int, n *node) error {
+	return each(c.servers(), func(_ int, n *node) error {
 		return c.askNode(ctx, n, func(ctx context.Context, nc *nats.Conn) error {
 			if err := c.isKnown(nc); err != nil {
 				return err
@@ -59,7 +59,7 @@ func (c *Cluster) isHealthy(ctx context.Context) error {
 // isKnown says which other nodes the server does not know.
 func (c *Cluster) isKnown(nc *nats.Conn) error {
 	known := nc.Servers()
-	for _, n := range c.nodes {
+	for _, n := range c.servers() {
 		if !slices.ContainsFunc(known, func(url string) bool { return strings.HasSuffix(url, "//"+n.address()) }) {
 			return fmt.Errorf("it does not know %s, only %q", n.name, known)
 		}
@@ -78,13 +78,13 @@ func (c *Cluster) replicates(ctx context.Context) error {
 			return errors.New("there are no streams yet")
 		}
 		for _, info := range all {
-			if info.Config.Replicas != c.replicas() {
-				return fmt.Errorf("%s has %d replicas and not %d", info.Config.Name, info.Config.Replicas, c.replicas())
+			if info.Config.Replicas != c.cfg.Replicas {
+				return fmt.Errorf("%s has %d replicas and not %d", info.Config.Name, info.Config.Replicas, c.cfg.Replicas)
 			}
-			if c.replicas() == 1 {
+			if c.cfg.Replicas == 1 {
 				continue
 			}
-			if info.Cluster == nil || info.Cluster.Leader == "" || len(info.Cluster.Replicas) != c.replicas()-1 {
+			if info.Cluster == nil || info.Cluster.Leader == "" || len(info.Cluster.Replicas) != c.cfg.Replicas-1 {
 				return fmt.Errorf("%s has no leader, or not all replicas", info.Config.Name)
 			}
 			for _, r := range info.Cluster.Replicas {
@@ -117,7 +117,12 @@ func (c *Cluster) isOwned(ctx context.Context, nc *nats.Conn) error {
 			owners[shard] = append(owners[shard], n.Name)
 		}
 	}
-	want := c.Nodes()
+	var want []string
+	for _, n := range c.all() {
+		if n.service {
+			want = append(want, n.name)
+		}
+	}
 	slices.Sort(want)
 	if slices.Sort(there); !slices.Equal(there, want) {
 		return fmt.Errorf("the nodes are %q, it says %q", want, there)

@@ -51,6 +51,13 @@ const (
 	KindDiskDead  Kind = "disk-dead"
 	KindFsyncFail Kind = "fsync-fail"
 	KindFsyncSlow Kind = "fsync-slow"
+	// KindFlipBit changes a bit in each of some files of JetStream while their node is down, KindTruncate cuts each of
+	// them. Healing starts the node and waits until the cluster is healthy.
+	KindFlipBit  Kind = "flip-bit"
+	KindTruncate Kind = "truncate"
+	// KindReplace lets another node join, kills the one that it names, removes it from the cluster, and waits until it is
+	// healthy. Afterwards there is another node in its place.
+	KindReplace Kind = "replace"
 	// KindMoveLeaders lets the leader of every stream step down.
 	KindMoveLeaders Kind = "move-leaders"
 )
@@ -61,7 +68,11 @@ type recipe struct {
 	nodes int // how many it names; 0: it hits all
 	// shares says that it leaves processes and disks to others.
 	shares bool
-	begin  func(context.Context, *Cluster, Fault, []*node) (heal, error)
+	// files says that it damages what a node stores.
+	files bool
+	// alone says that it waits until the cluster is healthy, which other faults of a random schedule must not delay.
+	alone bool
+	begin func(context.Context, *Cluster, Fault, []*node) (heal, error)
 }
 
 var recipes = map[Kind]recipe{
@@ -80,18 +91,26 @@ var recipes = map[Kind]recipe{
 	KindKill:        {nodes: 1, begin: kill},
 	KindKillAll:     {begin: kill},
 	KindTerminate:   {nodes: 1, begin: terminate},
-	KindRolling:     {begin: rolling},
+	KindRolling:     {alone: true, begin: rolling},
 	KindPowerCut:    {need: disks, nodes: 1, begin: powerCut},
 	KindPowerCutAll: {need: disks, begin: powerCut},
 	KindDiskFull:    {need: disks, nodes: 1, begin: diskFull},
 	KindDiskDead:    {need: disks, nodes: 1, begin: diskDead},
 	KindFsyncFail:   {need: disks, nodes: 1, begin: fsyncFail},
 	KindFsyncSlow:   {need: disks, nodes: 1, begin: fsyncSlow},
+	KindFlipBit:     {nodes: 1, files: true, alone: true, begin: damage},
+	KindTruncate:    {nodes: 1, files: true, alone: true, begin: damage},
+	KindReplace:     {nodes: 1, alone: true, begin: replace},
 	KindMoveLeaders: {shares: true, begin: moveLeaders},
 }
 
 // Kinds returns all kinds, by name.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(recipes)) }
+
+// Can reports whether faults of this kind are possible in the cluster.
+func (c *Cluster) Can(k Kind) bool {
+	return c.can(recipes[k].need) == nil && !(k == KindReplace && c.cfg.External)
+}
 
 // On is a fault of this kind that hits these nodes.
 func (k Kind) On(nodes ...string) Fault { return Fault{Kind: k, Nodes: nodes} }
@@ -99,6 +118,13 @@ func (k Kind) On(nodes ...string) Fault { return Fault{Kind: k, Nodes: nodes} }
 // At is the fault with a rate, for [KindLose], [KindDuplicate] and [KindReset].
 func (f Fault) At(rate float64) Fault {
 	f.Rate = rate
+	return f
+}
+
+// In is the fault in stored files of a sort of [StoredFiles], for [KindFlipBit] and [KindTruncate], with the seed of where
+// it hits them.
+func (f Fault) In(files string, seed uint64) Fault {
+	f.Files, f.Seed = files, seed
 	return f
 }
 

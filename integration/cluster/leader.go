@@ -67,7 +67,7 @@ const askTimeout = 3 * time.Second
 // ask asks one node after the other until one answers.
 func (c *Cluster) ask(ctx context.Context, question func(context.Context, *nats.Conn) error) error {
 	var errs error
-	for _, n := range c.nodes {
+	for _, n := range c.servers() {
 		err := c.askNode(ctx, n, question)
 		if err == nil {
 			return nil

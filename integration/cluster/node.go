@@ -16,11 +16,14 @@ import (
 // node is one node: where it lives, and the process that it is just now.
 type node struct {
 	name, host string
-	dir        string
-	thread     *namespace
-	disk       *disk // nil if there is none that can be broken
-	output     *output
-	command    func() []string
+	// server: it is a server of NATS; service: it is a node of Holdfast. Most are both.
+	server, service bool
+	left            bool // the cluster for good
+	dir             string
+	thread          *namespace
+	disk            *disk // nil if there is none that can be broken
+	output          *output
+	command         func() []string
 	// hurt has room for one: whatever is done to the process or the disk is done by one at a time.
 	hurt chan struct{}
 
@@ -30,12 +33,23 @@ type node struct {
 
 func (n *node) address() string { return n.host + ":4222" }
 
+// route is where other servers of NATS reach it.
+func (n *node) route() string { return n.host + ":6222" }
+
 // data is where the node stores.
 func (n *node) data() string {
 	if n.disk != nil {
 		return filepath.Join(n.disk.mountpoint, "data")
 	}
 	return filepath.Join(n.dir, "data")
+}
+
+// files is data for this process.
+func (n *node) files() string {
+	if n.disk != nil {
+		return filepath.Join(n.disk.dir, "data")
+	}
+	return n.data()
 }
 
 // start starts a process that is meant to go on until it is ended here.

@@ -11,6 +11,8 @@ import (
 // Mix says what a random schedule is made of.
 type Mix struct {
 	Nodes []string
+	// Storing are those that store anything, whose disks and files can be hurt; none: all.
+	Storing []string
 	// Kinds are those to choose from; none: all. Those of a cluster are Cluster.Kinds.
 	Kinds []Kind
 	// Length is when the last fault is healed; Faults is how many there are at most: those that would get in
@@ -46,8 +48,12 @@ func Random(seed uint64, m Mix) Schedule {
 
 func (m Mix) draw(dice *rand.Rand, kinds []Kind) Step {
 	f := Fault{Kind: kinds[dice.IntN(len(kinds))]}
-	for _, i := range dice.Perm(len(m.Nodes))[:min(recipes[f.Kind].nodes, len(m.Nodes))] {
-		f.Nodes = append(f.Nodes, m.Nodes[i])
+	r, among := recipes[f.Kind], m.Nodes
+	if (r.need == disks || r.files) && len(m.Storing) > 0 {
+		among = m.Storing
+	}
+	for _, i := range dice.Perm(len(among))[:min(r.nodes, len(among))] {
+		f.Nodes = append(f.Nodes, among[i])
 	}
 	between := func(least, most float64) float64 { return least + dice.Float64()*(most-least) }
 	millis := func(least, most float64) time.Duration {
@@ -65,6 +71,9 @@ func (m Mix) draw(dice *rand.Rand, kinds []Kind) Step {
 		f.Jitter = time.Duration(dice.Float64() * float64(f.Delay)).Truncate(time.Millisecond)
 	case KindFsyncSlow:
 		f.Delay = millis(20, 300)
+	case KindFlipBit, KindTruncate:
+		all := StoredFiles()
+		f.Files, f.Seed = all[dice.IntN(len(all))], dice.Uint64N(1000)
 	}
 	lasting := millis(float64(m.Shortest.Milliseconds()), float64(m.Longest.Milliseconds()))
 	at := millis(0, float64(max(0, m.Length-lasting).Milliseconds()))
@@ -75,8 +84,8 @@ func (m Mix) draw(dice *rand.Rand, kinds []Kind) Step {
 const apart = time.Second
 
 func (m Mix) collide(a, b Step) bool {
-	if a.Fault.Kind == KindRolling || b.Fault.Kind == KindRolling {
-		return true // it waits for health, which takes any time
+	if recipes[a.Fault.Kind].alone || recipes[b.Fault.Kind].alone {
+		return true
 	}
 	if a.At > b.At+b.For+apart || b.At > a.At+a.For+apart {
 		return false

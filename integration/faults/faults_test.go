@@ -18,14 +18,19 @@ import (
 
 	"github.com/holdfast-io/holdfast/integration/cluster"
 	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 var (
-	length = flag.Duration("faults.for", 0, "how long trials are made; 0: none, but for the one of every test run")
-	seed   = flag.Uint64("faults.seed", 0, "the seed of the first trial, to which each one adds one; 0: any")
-	kinds  = flag.String("faults.kinds", "", "the kinds of faults, with commas between; empty: all that can happen")
-	most   = flag.Int("faults.most", 4, "how many faults a trial has at most")
-	keep   = flag.String("faults.keep", "",
+	length   = flag.Duration("faults.for", 0, "how long trials are made; 0: none, but for the one of every test run")
+	seed     = flag.Uint64("faults.seed", 0, "the seed of the first trial, to which each one adds one; 0: any")
+	kinds    = flag.String("faults.kinds", "", "the kinds of faults, with commas between; empty: all that can happen")
+	most     = flag.Int("faults.most", 4, "how many faults a trial has at most")
+	nodes    = flag.Int("faults.nodes", 0, "how many nodes a trial has; 0: three, and five in some trials")
+	external = flag.Bool("faults.external", false, "nodes beside a NATS cluster of three servers, in every trial")
+	former   = flag.String("faults.former", "", "a commit whose binary n1 runs; empty: all nodes run this version")
+	slow     = flag.Duration("faults.delay", 0, "how long every frame is on its way, all the time")
+	keep     = flag.String("faults.keep", "",
 		"where a folder is made for each trial that finds something; empty: among the temporary files")
 )
 
@@ -49,6 +54,9 @@ func TestFaults(t *testing.T) {
 	defer stop()
 	cfg, first := campaign, *seed
 	cfg.keep = kept()
+	if *former != "" {
+		cfg.former = stand.BinaryAt(t, *former)
+	}
 	if first == 0 {
 		first = uint64(rand.Uint32())
 	}
@@ -56,7 +64,7 @@ func TestFaults(t *testing.T) {
 	wrong, begun := 0, time.Now()
 	for n := uint64(0); n == 0 || time.Since(begun) < *length; n++ {
 		began := time.Now()
-		r := run(ctx, t, &trial{config: cfg, seed: first + n, schedule: draw})
+		r := run(ctx, t, &trial{config: varied(cfg, first+n), seed: first + n, schedule: draw})
 		if ctx.Err() != nil {
 			break // as if the last had not begun
 		}
@@ -117,12 +125,43 @@ func run(ctx context.Context, t *testing.T, one *trial) result {
 	return one.result
 }
 
+// Every fiveEach-th seed has five nodes which all keep every shard, and every externalEach-th has three beside a NATS
+// cluster.
+const (
+	fiveEach     = 5
+	externalEach = 7
+)
+
+// varied is the configuration of a trial: what the flags say, or else what its seed does.
+func varied(cfg config, seed uint64) config {
+	cfg.nodes, cfg.external, cfg.delay = *nodes, *external, *slow
+	if cfg.external || cfg.former != "" || cfg.delay > 0 || cfg.nodes > 0 {
+		return cfg
+	}
+	switch {
+	case seed%fiveEach == 0:
+		cfg.nodes = 5
+	case seed%externalEach == 0 && seed%tenantEach != 0:
+		cfg.external = true
+	}
+	return cfg
+}
+
 // draw draws up to -faults.most faults, up to two fewer in some trials.
 func draw(seed uint64, c *cluster.Cluster) cluster.Schedule {
 	return cluster.Random(seed, cluster.Mix{
-		Nodes: c.Nodes(), Kinds: chosen(), Length: 15 * time.Second,
+		Nodes: c.Nodes(), Storing: c.Storing(), Kinds: possible(c), Length: 15 * time.Second,
 		Faults: max(1, *most-int(seed%3)), Shortest: time.Second, Longest: 6 * time.Second,
 	})
+}
+
+// possible returns the chosen kinds that can happen to the cluster.
+func possible(c *cluster.Cluster) (all []cluster.Kind) {
+	all = chosen()
+	if len(all) == 0 {
+		all = cluster.Kinds()
+	}
+	return slices.DeleteFunc(all, func(k cluster.Kind) bool { return !c.Can(k) })
 }
 
 // chosen returns the kinds that the flag names; none: all.
@@ -139,8 +178,9 @@ func chosen() (all []cluster.Kind) {
 func drawn() string {
 	var flags []string
 	flag.Visit(func(f *flag.Flag) {
-		if f.Name == "faults.kinds" || f.Name == "faults.most" {
-			flags = append(flags, fmt.Sprintf("-%s %s", f.Name, f.Value))
+		if !slices.Contains([]string{"faults.for", "faults.seed", "faults.keep"}, f.Name) &&
+			strings.HasPrefix(f.Name, "faults.") {
+			flags = append(flags, fmt.Sprintf("-%s=%s", f.Name, f.Value))
 		}
 	})
 	if len(flags) == 0 {

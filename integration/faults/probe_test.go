@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,6 +52,28 @@ func (t *trial) confirm(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// pairs is how many a latency is the median of.
+const pairs = 21
+
+// measure notes how long a grant and its release take one client when there are no others. None of the four messages
+// can be faster than the network.
+func (t *trial) measure(ctx context.Context) error {
+	took := make([]time.Duration, pairs)
+	for i := range took {
+		began := time.Now()
+		if err := t.take(ctx, t.names()[0]); err != nil {
+			return err
+		}
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	t.pair = took[pairs/2]
+	if took[0] < 4*t.delay {
+		return fmt.Errorf("a pair took %v, although each of its four messages takes %v", took[0], t.delay)
+	}
+	return nil
 }
 
 func (t *trial) take(ctx context.Context, name string) error {

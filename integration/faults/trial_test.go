@@ -33,6 +33,11 @@ type config struct {
 	floors linear.Floors
 	// unguarded leaves the guard out of the register, which loses updates then.
 	unguarded bool
+	// nodes, external, former and delay are those of the cluster.
+	nodes    int
+	external bool
+	former   string
+	delay    time.Duration
 	// loopback leaves networks and disks alone.
 	loopback bool
 	// keep is where the folders of trials go that have found something.
@@ -68,6 +73,10 @@ type result struct {
 	tally  map[string]int
 	// register is what came of the counters.
 	register register.Report
+	// of says in words what is special about the cluster, and pair how long a grant and its release take one client
+	// in the end.
+	of   string
+	pair time.Duration
 	// tenant: the clients were in the account of a tenant.
 	tenant bool
 	// takeovers of shards, and for each proof how long a shard granted nothing.
@@ -84,9 +93,12 @@ func (r result) String() string {
 	for _, p := range r.proofs {
 		faults = append(faults, p.Fault.String())
 	}
-	of := ""
+	of := r.of
 	if r.tenant {
-		of = "of a tenant; "
+		of += "of a tenant; "
+	}
+	if r.pair > 0 {
+		of += fmt.Sprintf("a pair takes %v; ", r.pair.Round(time.Millisecond/10))
 	}
 	what := fmt.Sprintf(
 		"%s%s; %d operations, %d grants, %d takeovers; %d increments, %d lost, %d stale writes refused: ",
@@ -110,10 +122,19 @@ func (t *trial) play(ctx context.Context) {
 	t.began, t.report = time.Now(), new(linear.Report)
 	cfg := cluster.Config{
 		Seed: t.seed, Loopback: t.loopback,
+		Nodes: t.nodes, Replicas: t.nodes, External: t.external, Former: t.former, Delay: t.delay,
 		Args: []string{"--history", "10000000"}, // all of it is read afterwards
 	}
-	if t.seed%tenantEach == 0 {
+	if t.seed%tenantEach == 0 && !t.external && t.former == "" {
 		t.ofTenant(&cfg)
+	}
+	switch {
+	case t.nodes > 0:
+		t.of = fmt.Sprintf("%d nodes; ", t.nodes)
+	case t.external:
+		t.of = "beside a NATS cluster; "
+	case t.former != "":
+		t.of = "with a former version; "
 	}
 	t.cluster = cluster.Start(t, cfg)
 	t.steps = t.schedule(t.seed, t.cluster)
@@ -218,7 +239,7 @@ func (t *trial) judge(ctx context.Context) error {
 	}
 	t.takeovers = t.journal.Takeovers()
 	t.outages = outages(history, t.journal.Shards(), t.proofs)
-	alive := t.probe(ctx)
+	alive := errors.Join(t.probe(ctx), t.measure(ctx))
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	watched := t.watch.Await(bounded, t.journal)

@@ -113,6 +113,9 @@ func (c *checking) is(check, resource string, texts ...string) {
 
 // whole checks what is not of one resource.
 func (c *checking) whole(ctx context.Context, events []*Events) {
+	if c.journal.partial {
+		return
+	}
 	wrong, held, lost := c.journal.Audit()
 	c.is("journal", "", wrong...)
 	if len(wrong) == 0 { // or the replay is bound to stumble over the same
@@ -127,8 +130,13 @@ func (c *checking) resource(resource string, operations []Operation) {
 	c.count(operations, c.lives[resource])
 	ephemeral := slices.ContainsFunc(operations, func(o Operation) bool { return o.Ephemeral })
 	sure := !ephemeral || c.settled(resource, operations)
-	c.is("tokens", resource, checkTokens(operations, !sure)...)
-	if !sure {
+	forgotten := c.journal != nil && c.journal.forgotten[resource]
+	c.is("tokens", resource, checkTokens(operations, !sure || forgotten)...)
+	if forgotten {
+		c.Forgotten++
+		c.is("windows", resource, checkWindows(operations, c.Slack)...)
+	}
+	if !sure || forgotten {
 		return
 	}
 	c.is("turns", resource, checkTurns(operations)...)

@@ -13,43 +13,46 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
+// wrong is a history that no lock has: two owners hold the resource.
+var wrong = []line{acquire("a", 0, 1).granted(1), acquire("b", 500, 501).granted(2)}
+
 func TestHistoryIsSavedAndRead(t *testing.T) {
 	t.Parallel()
-	w := simulate(1, none, 20)
+	h := history(wrong)
 	var saved bytes.Buffer
-	if err := w.history.Write(&saved); err != nil {
+	if err := h.Write(&saved); err != nil {
 		t.Fatal(err)
 	}
 	read, err := linear.ReadHistory(&saved)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := read.Operations(), w.history.Operations(); !reflect.DeepEqual(got, want) {
+	if got, want := read.Operations(), h.Operations(); !reflect.DeepEqual(got, want) {
 		t.Errorf("read %d operations of %d, or others", len(got), len(want))
 	}
-	if !read.Began().Equal(w.history.Began()) {
-		t.Errorf("began at %v, not %v", read.Began(), w.history.Began())
+	if !read.Began().Equal(h.Began()) {
+		t.Errorf("began at %v, not %v", read.Began(), h.Began())
 	}
 }
 
 func TestJournalIsSavedAndLoaded(t *testing.T) {
 	t.Parallel()
-	w := simulate(1, grantedWhileHeld, 20)
+	h, kept := history(wrong), heldMeanwhile()
 	var saved, again bytes.Buffer
-	if err := w.journal.Write(&saved); err != nil {
+	if err := kept.Write(&saved); err != nil {
 		t.Fatal(err)
 	}
 	j, err := linear.LoadJournal(bytes.NewReader(saved.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _ := linear.Check(t.Context(), w.history, w.journal, nil, linear.Terms{})
-	second, _ := linear.Check(t.Context(), w.history, j, nil, linear.Terms{})
+	first, _ := linear.Check(t.Context(), h, &kept.Journal, nil, linear.Terms{})
+	second, _ := linear.Check(t.Context(), h, j, nil, linear.Terms{})
 	if !reflect.DeepEqual(first, second) || len(first.Violations) == 0 {
 		t.Errorf("loaded, it is judged otherwise: %v, not %v", second, first)
 	}
-	if j.Len() != w.journal.Len() || j.Write(&again) != nil {
-		t.Errorf("%d records of %d", j.Len(), w.journal.Len())
+	if j.Len() != kept.Len() || j.Write(&again) != nil {
+		t.Errorf("%d records of %d", j.Len(), kept.Len())
 	}
 	for _, text := range []string{"0", "0 1 nothing", "0 1 {\"commit\":1}"} {
 		if _, err := linear.LoadJournal(strings.NewReader(text)); err == nil {
@@ -107,7 +110,12 @@ func TestTooLittleIsVacuous(t *testing.T) {
 
 func TestGivingUpIsNoPass(t *testing.T) {
 	t.Parallel()
-	legal := simulate(1, none, 0).history
+	var script []line
+	for n := range 100 {
+		script = append(script, acquire("a", 20*n, 20*n+5).granted(uint64(n+1)), get(20*n+1, 20*n+6).held("a", uint64(n+1)),
+			release("a", 20*n+10, 20*n+15).released())
+	}
+	legal := history(script)
 	for name, b := range map[string]linear.Bounds{
 		"MB": {Bytes: 1000}, "after 1ns": {Time: 1}, "shorter histories": {Operations: 10},
 	} {
@@ -121,9 +129,8 @@ func TestGivingUpIsNoPass(t *testing.T) {
 
 func TestArtifactsAreKept(t *testing.T) {
 	t.Parallel()
-	w := simulate(2, grantedWhileHeld, 20)
 	dir := filepath.Join(t.TempDir(), "deep", "down")
-	report, err := linear.Check(t.Context(), w.history, w.journal, nil, linear.Terms{Artifacts: dir})
+	report, err := linear.Check(t.Context(), history(wrong), &heldMeanwhile().Journal, nil, linear.Terms{Artifacts: dir})
 	if err == nil || report.Kept != dir || len(report.Pictures) != 1 || !strings.Contains(err.Error(), dir) {
 		t.Fatalf("kept in %q, pictures %q: %v", report.Kept, report.Pictures, err)
 	}
@@ -149,7 +156,7 @@ func TestNothingIsKeptOfWhatIsRight(t *testing.T) {
 func TestArithmetic(t *testing.T) {
 	t.Parallel()
 	for check, script := range map[string][]line{
-		"windows": {acquire("a", 0, 1).granted(1), acquire("b", 500, 501).granted(2)},
+		"windows": wrong,
 		"tokens":  {acquire("a", 0, 1).granted(5), release("a", 2, 3).released(), acquire("b", 4, 5).granted(4)},
 	} {
 		report, _ := linear.Check(t.Context(), history(script), nil, nil, linear.Terms{})

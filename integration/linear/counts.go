@@ -11,8 +11,9 @@ import (
 type Counts struct {
 	// Operations are those that were asked, Unknown those of them that were never answered.
 	Operations, Unknown int
-	// Resources were used, Judged those of them that were held against the model.
-	Resources, Judged int
+	// Resources were used, Judged those of them that were held against the model. Forgotten are those whose
+	// tokens do not begin with 1, as the service has forgotten it or others.
+	Resources, Judged, Forgotten int
 	// Grants are leases that clients received, HandOffs those of them that another owner had before,
 	// Waited those that had been queued for.
 	Grants, HandOffs, Waited int
@@ -40,10 +41,10 @@ type Counts struct {
 // String is the counts on one line.
 func (c Counts) String() string {
 	return fmt.Sprintf(
-		"%d operations (%d unknown) on %d resources (%d judged): %d grants, %d to another owner, %d out of the queue, "+
+		"%d operations (%d unknown) on %d resources (%d judged, %d forgotten): %d grants, %d to another owner, %d out of the queue, "+
 			"%d shared, %d downgrades, %d extensions, %d sets, %d kept, %d parted, %d releases, %d breaks, %d late "+
 			"copies, %d withdrawn, %d expiries, %d bounces, %d losses, %d confirmations; %d events",
-		c.Operations, c.Unknown, c.Resources, c.Judged, c.Grants, c.HandOffs, c.Waited,
+		c.Operations, c.Unknown, c.Resources, c.Judged, c.Forgotten, c.Grants, c.HandOffs, c.Waited,
 		c.Shared, c.Downgrades, c.Extensions, c.Sets, c.Kept, c.Parted, c.Releases, c.Breaks, c.Late, c.Withdrawn,
 		c.Expiries, c.Bounces, c.Losses, c.Confirmations, c.Events)
 }
@@ -54,6 +55,7 @@ func (c *Counts) Add(d Counts) {
 	c.Unknown += d.Unknown
 	c.Resources += d.Resources
 	c.Judged += d.Judged
+	c.Forgotten += d.Forgotten
 	c.Grants += d.Grants
 	c.HandOffs += d.HandOffs
 	c.Waited += d.Waited

@@ -39,6 +39,9 @@
 // Half of the owners have leases with a secret, see secretive. What is asked in their name without it is asked by a
 // stranger, to the model.
 //
+// A resource that the service has forgotten, or that came after it had forgotten others, is held against the journal, the
+// windows and this only: no token is two owners'.
+//
 // Leases that are EPHEMERAL are in no journal and end when the shard moves; a deposed owner may even give
 // out some more. So resources that have any are held against the model only while nothing is unknown and
 // their shard has one owner, and else only against this: no token is two owners'.

@@ -21,8 +21,15 @@ import (
 // Journal is what the buckets of a deployment hold, or held when it was read. It is not safe for
 // concurrent use.
 type Journal struct {
-	shards [][]placed
+	shards  [][]placed
+	partial bool
+	// forgotten are the resources whose tokens do not begin with 1, by the latest [Journal.Audit].
+	forgotten map[string]bool
 }
+
+// NewPartialJournal returns a journal for records of which earlier ones are missing. [Check] does not audit it, and
+// uses what it has of each resource.
+func NewPartialJournal() *Journal { return &Journal{partial: true} }
 
 // placed is a record where it stands.
 type placed struct {
@@ -172,12 +179,16 @@ func retimeEntry(e *journal.Entry, acquired map[leaseName]int64) {
 // lost leases hold their resources back.
 func (j *Journal) Audit() (wrong []string, held, lost map[string][]*journal.Grant) {
 	held, lost = make(map[string][]*journal.Grant), make(map[string][]*journal.Grant)
+	j.forgotten = make(map[string]bool)
 	for shard, log := range j.shards {
 		s := audit.New(uint32(shard))
 		for _, r := range log {
 			for _, v := range s.Read(r.position, r.Record) {
 				wrong = append(wrong, v.String())
 			}
+		}
+		for _, name := range s.Forgot() {
+			j.forgotten[name] = true
 		}
 		maps.Copy(held, s.Held())
 		maps.Copy(lost, s.Lost())

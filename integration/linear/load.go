@@ -173,6 +173,14 @@ func (l *Load) Stop() *History {
 // were never answered are "acquire unknown".
 func (l *Load) Tally() map[string]int { return l.tally.all() }
 
+// Done returns how many operations are over.
+func (l *Load) Done() (sum int) {
+	for _, n := range l.Tally() {
+		sum += n
+	}
+	return sum
+}
+
 // ended reports whether clients are to begin nothing more.
 func (l *Load) ended() bool {
 	select {

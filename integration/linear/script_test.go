@@ -9,6 +9,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
+// theResource is what all scripts are about.
+const theResource = "scripted"
+
 // line is an operation of a script. Times are in milliseconds; a lease is of 1000 unless it says
 // otherwise.
 type line struct{ linear.Operation }

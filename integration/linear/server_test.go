@@ -41,16 +41,10 @@ func connect(t *testing.T, url string) *nats.Conn {
 // progress returns when n more operations are over.
 func progress(t *testing.T, l *linear.Load, n int) {
 	t.Helper()
-	total := func() (sum int) {
-		for _, n := range l.Tally() {
-			sum += n
-		}
-		return sum
-	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	want := total() + n
-	for end := time.Now().Add(bound); total() < want; <-tick.C {
+	want := l.Done() + n
+	for end := time.Now().Add(bound); l.Done() < want; <-tick.C {
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %d operations", bound, want)
 		}

@@ -1,6 +1,7 @@
 package linear_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -8,6 +9,9 @@ import (
 )
 
 // limit is what a request tolerates; it takes one permit if it does not take two.
+// readers is the limit of a reader.
+const readers = math.MaxUint32
+
 func (l line) limit(n uint32) line { l.Limit = n; return l }
 
 func (l line) twoPermits() line { l.Permits = 2; return l }

@@ -2,8 +2,10 @@ package mutants_test
 
 // The suites that find them.
 var (
-	live  = suite{folder: "integration/linear", run: "^TestKilledServerIsLinear$"}
-	storm = suite{folder: "integration/takeover", run: "^TestStorm$"}
+	live = suite{folder: "integration/linear", run: "^TestKilledServerIsLinear$"}
+	// trials are of whole deployments in virtual time.
+	trials = suite{folder: "integration/simulation", run: "^TestTrials$",
+		args: []string{"-test.failfast", "-simulation.trials", "40"}}
 	// events are those of a node that crashes.
 	contract = suite{folder: "integration/contract", run: "^TestRetainedEventsAreTheJournal$"}
 	// nodes are those of a deployment among themselves, in virtual time.
@@ -116,8 +118,8 @@ var mutants = []mutant{
 			"\tif d.mustCommit() {\n\t\tt.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, " +
 				"d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.batcher.add(d)\n",
 		}},
-		found: storm,
-		says:  `no such .* is in the journal`,
+		found: trials,
+		says:  `no such .* is in the journal|believes that it holds the lock`,
 	},
 	{
 		name: "ExpiryEarly",
@@ -399,15 +401,15 @@ var mutants = []mutant{
 		name:  "OthersNotStored",
 		harm:  "the next owner of a shard gives permits away that are held",
 		edits: []edit{{"actors/lease/stored.go", "\t\t\te.Others = append(e.Others, named(l.Grant, \"\"))\n", ""}},
-		found: storm,
-		says:  `the page has .* and \d+ held`,
+		found: lostLeases,
+		says:  `failed after \d+ tests: (replay|adopted):`,
 	},
 	{
 		name: "RefusedAppendTakenForStored",
 		harm: "an owner that was deposed goes on, and answers what is written nowhere",
 		edits: []edit{{"jetstream/append.go", "\t\tcase conflict:\n\t\t\treturn true, err\n",
 			"\t\tcase conflict:\n\t\t\treturn true, nil\n"}},
-		found: storm,
+		found: trials,
 		says:  `in epoch \d+ of node`,
 	},
 	{
@@ -418,7 +420,7 @@ var mutants = []mutant{
 			"\t\treturn slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })",
 			"\t\treturn slices.ContainsFunc(d.outcome.Answers[:0], func(a lease.Answer) bool { return !a.Stale })",
 		}},
-		found: storm,
+		found: trials,
 		says:  `is back behind token|no order of its operations`,
 	},
 	{
@@ -429,7 +431,7 @@ var mutants = []mutant{
 			{"actors/ledger/stage.go", "\tif err := s.tail.Follow(c); err != nil {",
 				"\tif c.GetOpened() {\n\t\ts.tail.Epoch--\n\t}\n\tif err := s.tail.Follow(c); err != nil {"},
 		},
-		found: storm,
+		found: trials,
 		says:  `opens it behind epoch`,
 	},
 	{
@@ -494,7 +496,7 @@ var mutants = []mutant{
 			"\tread := o.read\n\tif from > 0 {\n\t\tread = func(uint64, *journal.Record) error { return nil " +
 				"}\n\t}\n\tlast, err := cfg.Journal.Replay(ctx, from, read)",
 		}},
-		found: storm,
+		found: trials,
 		says:  `it follows commit \d+`,
 	},
 	{
@@ -505,7 +507,7 @@ var mutants = []mutant{
 			"\tif jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, " +
 				"journal.ErrConflict\n\t}\n\tif a.mayBeStored {\n\t\tswitch result",
 		}},
-		found: storm,
+		found: trials,
 		says:  `no request has asked for this`,
 	},
 	{
@@ -515,8 +517,8 @@ var mutants = []mutant{
 			"actors/ledger/stored.go", "\tfor resource, e := range p.entries {\n\t\tstored.Entries = ",
 			"\tfor resource, e := range p.entries {\n\t\tif !e.Held() {\n\t\t\tcontinue\n\t\t}\n\t\tstored.Entries = ",
 		}},
-		found: storm,
-		says:  `behind token|forgets it where token`,
+		found: pages,
+		says:  `failed after \d+ tests: (replay|adopted):`,
 	},
 	{
 		name: "EndedRequestsNotConsulted",

@@ -80,77 +80,9 @@ func (f *fleet) want(nc *nats.Conn, status messages.Status, token uint64, subjec
 	}
 }
 
-// A request in the queue stays there when the shard moves, and is granted by the new owner.
-func TestQueueMoves(t *testing.T) {
-	f := newFleet(t)
-	f.start("n1", func(c *node.Config) { c.First = true })
-	f.start("n2")
-	f.settled()
-	nc := f.connect()
-	const waiters = 5
-	resource := "r"
-	f.want(nc, messages.Status_GRANTED, 1, "holdfast.acquire.r", `{"owner":"holder","ttl_ms":600000}`)
-	inbox, err := nc.SubscribeSync(nats.NewInbox())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range waiters {
-		m := &nats.Msg{Subject: "holdfast.acquire.r", Reply: inbox.Subject,
-			Data: fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i)}
-		if err := nc.PublishMsg(m); err != nil {
-			t.Fatal(err)
-		}
-		f.untilWaiting(nc, i+1)
-	}
-	f.stop(f.owner(resource))
-	f.want(nc, messages.Status_RELEASED, 0, "holdfast.release.r", `{"owner":"holder"}`)
-	for i := range waiters {
-		m, err := inbox.NextMsg(patience)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r messages.Reply
-		if err := messages.DecodeReply(messages.JSON, m.Data, &r); err != nil {
-			t.Fatal(err)
-		}
-		if r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetOwner() != fmt.Sprint("w", i) ||
-			r.GetLease().GetToken() != uint64(i+2) {
-			t.Fatalf("waiter %d got %v", i, &r)
-		}
-		f.want(nc, messages.Status_RELEASED, 0, "holdfast.release.r", fmt.Sprintf(`{"owner":"w%d"}`, i))
-	}
-}
-
 func (f *fleet) untilWaiting(nc *nats.Conn, n int) {
 	f.Helper()
 	stand.Eventually(f, fmt.Sprint(n, " wait"), func() bool { return f.waiting(nc, "r") == n })
-}
-
-// A node that dies is noticed by its silence, and its shards are opened elsewhere with all that was granted. Until then
-// no node holds an extend or a set: they are unavailable, and the client repeats them.
-func TestKill(t *testing.T) {
-	f := newFleet(t)
-	for _, name := range []string{"n1", "n2", "n3"} {
-		f.start(name)
-	}
-	f.settled()
-	c := stand.Client(t, f.connect())
-	l, err := c.Acquire(f.context(), "r", holdfast.TTL(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.kill(f.owner("r"))
-	began := time.Now()
-	done := make(chan error, 2)
-	go func() { done <- l.Extend(f.context(), time.Hour) }()
-	go func() { done <- l.Set(f.context(), map[string]string{"value": "busy"}) }()
-	for range cap(done) {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("extended %v after the kill", time.Since(began))
-	f.settled()
 }
 
 // Two processes of one name: the second does not stay.

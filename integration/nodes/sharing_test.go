@@ -72,43 +72,6 @@ func TestQueueOfAllKindsMoves(t *testing.T) {
 	q.wantGranted("e", 9, 9, 0)
 }
 
-// The shared leases of a node that dies are held at the next owner under the same tokens, slots and phase, and go on
-// from there. Those that waited ask again and get the places in which they come.
-func TestSharedLeasesOfAKilledNode(t *testing.T) {
-	f := newFleet(t)
-	for _, name := range []string{"n1", "n2", "n3"} {
-		f.start(name)
-	}
-	f.settled()
-	q := f.line("r")
-	for token, owner := range []string{"gone", "a", "b"} {
-		q.enter(owner, readers)
-		q.wantGranted(owner, uint64(token+1), 1, uint32(token))
-	}
-	q.leave("gone", 1)
-	q.enter("w", `"limit":1`)
-	f.untilWaiting(q.nc, 1)
-	f.kill(f.owner("r"))
-	f.settled()
-	r := q.get()
-	if len(r.GetHolders()) != 2 || r.GetHeld() != 2 || r.GetWaiting() != 0 {
-		t.Fatalf("got %v", r)
-	}
-	for i, l := range r.GetHolders() {
-		q.checkLease(l, []string{"a", "b"}[i], uint64(i+2), 1, uint32(i+1))
-	}
-	q.enter("b", readers) // the same request
-	q.wantGranted("b", 3, 1, 2)
-	q.enter("c", readers)
-	q.wantGranted("c", 4, 1, 0)
-	q.enter("w", `"limit":1`)
-	f.untilWaiting(q.nc, 1)
-	for owner, token := range map[string]uint64{"a": 2, "b": 3, "c": 4} {
-		q.leave(owner, token)
-	}
-	q.wantGranted("w", 5, 5)
-}
-
 // line sends requests for one resource and receives their answers.
 type line struct {
 	*fleet

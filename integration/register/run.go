@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
 	"sync"
 	"time"
 
@@ -29,15 +28,10 @@ type Config struct {
 	Dir string
 	// Unguarded leaves the guard out. Then updates are lost, and that is no error.
 	Unguarded bool
-	// TTL of the leases. Workers are paused for up to twice as long, processes stopped for up to three times.
+	// TTL of the leases. Workers are paused for up to twice as long, and do not renew.
 	TTL time.Duration
 	// Workers, 0 for 8, share Counters, 0 for 2, each with a lock of its own.
 	Workers, Counters int
-	// Spawn returns the command of a process that is the worker: it calls [Worker.Work] until its standard
-	// input ends, and then writes the [Counts] to its standard output, as JSON. It is stopped and
-	// continued at random, and its locks are renewed while it runs. nil: workers are goroutines, which
-	// pause themselves and do not renew.
-	Spawn func(Worker) (*exec.Cmd, error)
 	// Enough is asked after every write how many were accepted so far and how many refused as stale, and
 	// ends the run with true, before its context does. It may be called concurrently. nil: never.
 	Enough func(accepted, stale int64) bool
@@ -144,7 +138,7 @@ func (r *run) work(ctx context.Context, url string) error {
 		one := Worker{
 			Connect: r.cfg.Connect, URL: url, Resources: r.cfg.resources(),
 			Name: linear.OwnerOf(r.cfg.Account, fmt.Sprintf("worker%d", i)),
-			TTL:  r.cfg.TTL, Seed: r.cfg.Seed + uint64(i), Renewed: r.cfg.Spawn != nil,
+			TTL:  r.cfg.TTL, Seed: r.cfg.Seed + uint64(i),
 		}
 		workers.Go(func() { r.employ(ctx, one) })
 	}
@@ -154,11 +148,7 @@ func (r *run) work(ctx context.Context, url string) error {
 
 // employ lets one worker work until ctx ends.
 func (r *run) employ(ctx context.Context, w Worker) {
-	work := w.Work
-	if r.cfg.Spawn != nil {
-		work = func(ctx context.Context) (Counts, error) { return r.oversee(ctx, w) }
-	}
-	counts, err := work(ctx)
+	counts, err := w.Work(ctx)
 	if err != nil {
 		r.failed(err)
 	}

@@ -24,9 +24,9 @@ const answerTimeout = 30 * time.Second
 // pausePercent is how many of a hundred holders are paused.
 const pausePercent = 30
 
-// Worker increments counters, one lock after another. All but Connect goes to a process as JSON.
+// Worker increments counters, one lock after another.
 type Worker struct {
-	Connect func() (*nats.Conn, error) `json:"-"`
+	Connect func() (*nats.Conn, error)
 	// URL is where the register is, Resources are the locks of its counters.
 	URL       string
 	Resources []string
@@ -34,16 +34,13 @@ type Worker struct {
 	Name string
 	TTL  time.Duration
 	Seed uint64
-	// Renewed: the locks are renewed, by a process that is stopped from outside. Else they are not, and
-	// the worker pauses itself.
-	Renewed bool
 }
 
 // Counts is what became of a worker's efforts.
 type Counts struct {
 	// Locks were granted, and calls for one Refused or given up.
 	Locks, Refused int64
-	// Pauses lay between a read and its write, or stopped a process at any point.
+	// Pauses lay between a read and its write.
 	Pauses int64
 	// Acknowledged increments.
 	Acknowledged int64
@@ -71,10 +68,7 @@ func (w Worker) Work(ctx context.Context) (Counts, error) {
 	}
 	defer leave()
 	s := shift{Worker: w, dice: rand.New(rand.NewPCG(w.Seed, 0))}
-	terms := []holdfast.AcquireOption{holdfast.TTL(w.TTL), holdfast.Owner(w.Name)}
-	if !w.Renewed {
-		terms = append(terms, holdfast.NoRenewal())
-	}
+	terms := []holdfast.AcquireOption{holdfast.TTL(w.TTL), holdfast.Owner(w.Name), holdfast.NoRenewal()}
 	for ctx.Err() == nil {
 		lock, err := client.Acquire(ctx, w.Resources[s.dice.IntN(len(w.Resources))], terms...)
 		if err != nil {
@@ -118,21 +112,17 @@ func (s *shift) increment(lock *holdfast.Lock) error {
 	return err
 }
 
-// linger lets time pass between a read and its write: enough to be stopped then, or enough to lose the
-// lock by itself.
+// linger lets time pass between a read and its write, often enough to lose the lock.
 func (s *shift) linger() {
-	switch {
-	case s.Renewed:
-		pause(context.Background(), time.Duration(s.dice.Int64N(int64(s.TTL))))
-	case s.dice.IntN(100) < pausePercent:
+	if s.dice.IntN(100) < pausePercent {
 		s.Pauses++
 		pause(context.Background(), time.Duration(s.dice.Int64N(int64(2*s.TTL))))
 	}
 }
 
-// release gives back what may be lost already. One in ten that are not renewed runs out.
+// release gives back what may be lost already. One in ten runs out.
 func (s *shift) release(ctx context.Context, lock *holdfast.Lock) {
-	if !s.Renewed && s.dice.IntN(10) == 0 {
+	if s.dice.IntN(10) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.TTL)

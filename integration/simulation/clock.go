@@ -2,6 +2,8 @@ package simulation
 
 import (
 	"math/rand/v2"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +24,10 @@ type clock struct {
 	// paused counts the pauses under way; late are the timers that would have fired meanwhile.
 	paused int
 	late   []*lateTimer
+	// bugs are the functions of the product that panic, each once, when they next read the clock.
+	bugs []string
+	// panicked are those that have.
+	panicked []string
 }
 
 // setting is how much a wall clock is ahead from a true time on.
@@ -57,9 +63,54 @@ func (c *clock) trueTime(d time.Duration) time.Duration {
 func (c *clock) Now() lease.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.fail()
 	passed := c.scaled(time.Since(c.origin))
 	ahead := c.wall[len(c.wall)-1].ahead
 	return lease.Time{Instant: lease.Instant(passed), UnixMillis: c.origin.Add(passed + ahead).UnixMilli()}
+}
+
+// plant lets functions of the product panic, each once and in this order, as if they had a bug.
+func (c *clock) plant(functions ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bugs = functions
+}
+
+// replay is the name of what [Deployment.Replaying] observes.
+const replay = "replay"
+
+// check panics if the first bug that is planted is that of this function.
+func (c *clock) check(function string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.bugs) > 0 && c.bugs[0] == function {
+		c.fall()
+	}
+}
+
+// fall panics as the first bug does.
+func (c *clock) fall() {
+	function := c.bugs[0]
+	c.bugs, c.panicked = c.bugs[1:], append(c.panicked, function)
+	panic("a bug of " + function)
+}
+
+// fail panics if the caller of the clock is called by the function with the first bug.
+func (c *clock) fail() {
+	if len(c.bugs) == 0 {
+		return
+	}
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, c.bugs[0]) {
+			c.fall()
+		}
+		if !more {
+			return
+		}
+	}
 }
 
 // AfterFunc implements actors.Clock.

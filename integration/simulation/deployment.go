@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Deployment is nodes on a network. A node runs until it is stopped or killed.
@@ -24,8 +25,13 @@ type Deployment struct {
 	Shards   uint32
 	Replicas int
 	Log      *slog.Logger
+	// Tuning and Capacity are those of each node.
+	Tuning   actors.Tuning
+	Capacity node.Capacity
 	// Clock returns the clock of a node's machine; nil: all have the true time.
 	Clock func(node int) actors.Clock
+	// Replaying is called with each record that a node replays; nil: nothing is.
+	Replaying func(node int)
 	// nodes are those that run, by their names. One thing at a time starts and stops nodes.
 	nodes map[string]*process
 }
@@ -49,6 +55,28 @@ func (d *Deployment) connect(process string, first int, opts ...nats.Option) (*n
 	}, opts...)...)
 }
 
+// storageOf is what the network calls the connection of a node that its storage has for itself.
+func storageOf(node string) string { return node + ".storage" }
+
+// replayed is the journal of a node whose replays are observed.
+type replayed struct {
+	actors.Journal
+	replaying func(node int)
+	node      int
+}
+
+// Replay implements actors.Journal.
+func (r replayed) Replay(
+	ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error,
+) (last uint64, err error) {
+	return r.Journal.Replay(ctx, after, func(position uint64, record *journal.Record) error {
+		if r.replaying != nil {
+			r.replaying(r.node)
+		}
+		return apply(position, record)
+	})
+}
+
 // StartNode starts a node beside the NATS server of the same number. One that runs stays so.
 func (d *Deployment) StartNode(ctx context.Context, i int) error {
 	name := fmt.Sprint("n", i)
@@ -57,8 +85,8 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 	}
 	p := &process{}
 	var failed error
-	connect := func(opts ...nats.Option) *nats.Conn {
-		nc, err := d.connect(name, i, opts...)
+	connect := func(process string, opts ...nats.Option) *nats.Conn {
+		nc, err := d.connect(process, i, opts...)
 		if err != nil {
 			failed = err
 			return nil
@@ -66,7 +94,7 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 		p.conns = append(p.conns, nc)
 		return nc
 	}
-	storage := connect()
+	storage := connect(storageOf(name))
 	if failed != nil {
 		return failed
 	}
@@ -83,9 +111,9 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 	}
 	cfg := node.Config{
 		Name: name, Version: "1.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards,
-		Limits:  messages.DefaultLimits(),
-		Journal: func(shard uint32) actors.Journal { return b.Bucket(shard) }, Clock: clock,
-		Intake: connect(), Outbox: connect(), Events: connect(nats.NoEcho()), Peers: connect(),
+		Limits: messages.DefaultLimits(), Tuning: d.Tuning, Capacity: d.Capacity,
+		Journal: func(shard uint32) actors.Journal { return replayed{b.Bucket(shard), d.Replaying, i} }, Clock: clock,
+		Intake: connect(name), Outbox: connect(name), Events: connect(name, nats.NoEcho()), Peers: connect(name),
 		Log: d.Log.With("at", name),
 	}
 	if p.node, err = node.Start(ctx, cfg); err != nil {

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -21,9 +22,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Trial is one deployment under load and faults, all of it from a seed.
@@ -33,6 +34,9 @@ type Trial struct {
 	// Replicas are those of each bucket.
 	Nodes, Servers, Clients, Workers, Replicas int
 	Shards                                     uint32
+	// Names is how many resources the clients use, and Pause the longest that one rests between two operations.
+	Names int
+	Pause time.Duration
 	// Length is how long the load lasts, before everything heals.
 	Length time.Duration
 	// Faults is how many there are, but for those Without, by their numbers from 0.
@@ -40,6 +44,9 @@ type Trial struct {
 	Without []int
 	// Log receives what the nodes log, and Trace every delivery to a server; nil: nobody does.
 	Log, Trace io.Writer
+	// Tuning and Capacity are those of each node.
+	Tuning   actors.Tuning
+	Capacity node.Capacity
 }
 
 // NewTrial returns a trial whose size is drawn from its seed.
@@ -48,10 +55,12 @@ func NewTrial(seed uint64) Trial {
 	t := Trial{
 		Seed: seed, Nodes: 2 + dice.IntN(3), Servers: []int{1, 3, 3, 3, 5}[dice.IntN(5)], Clients: 4 + dice.IntN(12),
 		Workers: dice.IntN(6),
-		Shards:  uint32(1 + dice.IntN(4)), Length: time.Duration(20+dice.IntN(60)) * time.Second,
+		Names:   6, Pause: 2 * time.Second,
+		Shards: uint32(1 + dice.IntN(4)), Length: time.Duration(20+dice.IntN(60)) * time.Second,
 		Faults: dice.IntN(12),
 	}
 	t.Replicas = min(t.Servers, []int{1, 3, 3, 5}[dice.IntN(4)])
+	t.tune(dice)
 	return t
 }
 
@@ -63,11 +72,14 @@ type Outcome struct {
 	Trace string
 	// Faults are those that there were, in their order.
 	Faults []Happened
+	// Lasting is the one that there was when the deployment was asked whether it serves all shards.
+	Lasting string
 	// Virtual is how long the trial took for those in it.
 	Virtual time.Duration
 	// Deliveries is how many there were.
 	Deliveries int
-	// Tally counts the operations of each kind by their outcomes.
+	// Tally counts the operations of each kind by their outcomes, and the records of the journals that are no commits
+	// like others.
 	Tally map[string]int
 }
 
@@ -110,13 +122,20 @@ type world struct {
 	// lines are the deliveries of the last instant.
 	instant time.Time
 	lines   []string
+	// records counts those of the journals by what they are.
+	records map[string]int
 }
 
 func (x Trial) world(o *Outcome) *world {
 	w := &world{
 		trial: x, outcome: o, began: time.Now(), trace: sha256.New(), dice: rand.New(rand.NewPCG(x.Seed, 2)),
-		Deployment: &Deployment{Shards: x.Shards, Replicas: x.Replicas, Log: slog.New(slog.DiscardHandler)},
+		Deployment: &Deployment{
+			Shards: x.Shards, Replicas: x.Replicas, Log: slog.New(slog.DiscardHandler),
+			Tuning: x.Tuning, Capacity: x.Capacity,
+		},
+		records: make(map[string]int),
 	}
+	o.Journal = new(linear.Journal)
 	if x.Log != nil {
 		w.Log = slog.New(slog.NewTextHandler(x.Log, nil))
 	}
@@ -127,8 +146,9 @@ func (x Trial) world(o *Outcome) *world {
 		w.clocks = append(w.clocks, newClock(w.dice))
 	}
 	w.Clock = func(i int) actors.Clock { return w.clocks[i] }
+	w.Replaying = func(i int) { w.clocks[i].check(replay) }
 	w.Network = simnats.NewNetwork(simnats.NewBus(x.Seed), w.Servers...)
-	w.Network.Bus.Trace = w.traced
+	w.Network.Bus.Trace, w.Network.Stored = w.traced, w.stored
 	return w
 }
 
@@ -175,7 +195,7 @@ func (w *world) run() error {
 		}
 	}()
 	var resources []string
-	for i := range 6 {
+	for i := range w.trial.Names {
 		resources = append(resources, fmt.Sprint("r", i))
 	}
 	load, err := linear.StartLoad(ctx, linear.LoadConfig{
@@ -188,25 +208,30 @@ func (w *world) run() error {
 		},
 		Shards: w.Shards, Resources: resources, Ephemeral: 1, Shared: true, Clients: w.trial.Clients,
 		Seed:  w.trial.Seed,
-		Pause: 2 * time.Second,
+		Pause: w.trial.Pause,
 	})
 	if err != nil {
 		return err
 	}
 	workers := w.startWorkers()
 	w.trouble()
+	w.probe()
 	workers.stop()
 	w.outcome.History = load.Stop()
 	w.outcome.Tally = load.Tally()
 	workers.add(w.outcome.Tally)
-	nc, err := w.connect("reader", 0)
-	if err != nil {
-		return err
+	for _, c := range w.clocks {
+		for _, function := range c.panicked {
+			w.outcome.Tally["panic of "+function]++
+		}
 	}
-	conns = append(conns, nc)
-	if w.outcome.Journal, err = linear.ReadJournal(ctx, nc, messages.DefaultPrefix); err != nil {
-		return err
+	for i := range w.trial.Nodes {
+		if err := w.StopNode(ctx, i); err != nil {
+			w.note(fmt.Errorf("stop node %d: %w", i, err))
+		}
 	}
+	w.do(w.writeTrace)
+	maps.Copy(w.outcome.Tally, w.records)
 	w.outcome.Journal.Retime(func(name string, shown, before int64) int64 {
 		var node int
 		if _, err := fmt.Sscanf(name, "n%d", &node); err != nil {
@@ -215,7 +240,7 @@ func (w *world) run() error {
 		return w.clocks[node].truth(shown, before)
 	})
 	for i := range w.trial.Nodes {
-		if err := w.StopNode(ctx, i); err != nil {
+		if err := w.stopNode(i); err != nil {
 			w.note(fmt.Errorf("stop node %d: %w", i, err))
 		}
 	}
@@ -223,6 +248,18 @@ func (w *world) run() error {
 	w.do(w.writeTrace)
 	w.outcome.Trace = hex.EncodeToString(w.trace.Sum(nil)[:8])
 	return w.err
+}
+
+// stopNode stops a node, which may take only so long.
+func (w *world) stopNode(i int) error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.StopNode(w.ctx, i) }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-time.After(settling):
+		return errors.New("it does not end")
+	}
 }
 
 // note notes something that is wrong.

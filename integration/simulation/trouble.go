@@ -2,10 +2,14 @@ package simulation
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // fault is something that goes wrong for a while.
@@ -34,7 +38,7 @@ var faults = []fault{
 	}},
 	{"a node is paused", func(w *world, dice *rand.Rand) func() {
 		i := dice.IntN(w.trial.Nodes)
-		goOn := w.cut(nodeName(i), 0)
+		goOn := w.cut(endsOf(nodeName(i)), 0)
 		w.clocks[i].pause()
 		return func() {
 			w.clocks[i].resume()
@@ -42,17 +46,40 @@ var faults = []fault{
 		}
 	}},
 	{"a node is cut off", func(w *world, dice *rand.Rand) func() {
-		return w.cut(nodeName(dice.IntN(w.trial.Nodes)), dice.IntN(3))
+		return w.cut(endsOf(nodeName(dice.IntN(w.trial.Nodes))), dice.IntN(3))
+	}},
+	{"a node cannot store", func(w *world, dice *rand.Rand) func() {
+		return w.cut([]string{storageOf(nodeName(dice.IntN(w.trial.Nodes)))}, dice.IntN(3))
+	}},
+	{"a node is slow to reach", func(w *world, dice *rand.Rand) func() {
+		return w.slow(endsOf(nodeName(dice.IntN(w.trial.Nodes))), dice)
+	}},
+	{"a client is slow to reach", func(w *world, dice *rand.Rand) func() {
+		return w.slow([]string{w.anyClient(dice)}, dice)
+	}},
+	{"an owner panics, and again when it begins anew", func(w *world, dice *rand.Rand) func() {
+		return w.plant(dice, "actors.(*term).stored", "actors.newTerm")
+	}},
+	{"an owner panics, and again when it replays", func(w *world, dice *rand.Rand) func() {
+		return w.plant(dice, "actors.(*term).stored", replay)
+	}},
+	{"a resource panics", func(w *world, dice *rand.Rand) func() {
+		return w.plant(dice, "actors.(*resourceActor).decide")
 	}},
 	{"a client is cut off", func(w *world, dice *rand.Rand) func() {
-		return w.cut(w.anyClient(dice), dice.IntN(3))
+		return w.cut([]string{w.anyClient(dice)}, dice.IntN(3))
 	}},
 	{"the wall clock of a node jumps", func(w *world, dice *rand.Rand) func() {
 		w.clocks[dice.IntN(w.trial.Nodes)].jump(time.Duration(dice.Int64N(int64(48*time.Hour))) - 24*time.Hour)
 		return nil
 	}},
 	{"the connections of a node end", func(w *world, dice *rand.Rand) func() {
-		w.do(func() { w.Network.Reset(nodeName(dice.IntN(w.trial.Nodes))) })
+		i := dice.IntN(w.trial.Nodes)
+		w.do(func() {
+			for _, end := range endsOf(nodeName(i)) {
+				w.Network.Reset(end)
+			}
+		})
 		return nil
 	}},
 	{"the connections of a client end", func(w *world, dice *rand.Rand) func() {
@@ -116,16 +143,42 @@ func (w *world) anyClient(dice *rand.Rand) string {
 	return fmt.Sprint("c", i-w.trial.Workers)
 }
 
-// cut cuts a process off from all servers: in both directions, or one, by way from 0 to 2.
-func (w *world) cut(process string, way int) (mend func()) {
+// endsOf are what the network calls the connections of a node.
+func endsOf(node string) []string { return []string{node, storageOf(node)} }
+
+// slow lets everything from and to some ends take longer, as over a distance.
+func (w *world) slow(ends []string, dice *rand.Rand) (mend func()) {
+	by := time.Duration(dice.Int64N(int64(300 * time.Millisecond)))
+	each := func(by time.Duration) {
+		w.do(func() {
+			for _, end := range ends {
+				w.Network.Slow(end, by)
+			}
+		})
+	}
+	each(by)
+	return func() { each(-by) }
+}
+
+// plant lets functions of a node panic.
+func (w *world) plant(dice *rand.Rand, functions ...string) (mend func()) {
+	c := w.clocks[dice.IntN(w.trial.Nodes)]
+	c.plant(functions...)
+	return func() { c.plant() }
+}
+
+// cut cuts ends off from all servers: in both directions, or one, by way from 0 to 2.
+func (w *world) cut(ends []string, way int) (mend func()) {
 	each := func(do func(from, to string)) {
 		w.do(func() {
-			for _, s := range w.Servers {
-				if way != 1 {
-					do(process, s)
-				}
-				if way != 2 {
-					do(s, process)
+			for _, end := range ends {
+				for _, s := range w.Servers {
+					if way != 1 {
+						do(end, s)
+					}
+					if way != 2 {
+						do(s, end)
+					}
 				}
 			}
 		})
@@ -175,6 +228,93 @@ const (
 	// maxStarts is how often a node is started in vain.
 	maxStarts = 10
 )
+
+// lasting are the faults that a deployment gets over while they last, each with what it takes.
+var lasting = []struct {
+	name  string
+	may   func(x Trial) bool
+	begin func(w *world) (end func())
+}{
+	{"nothing", func(Trial) bool { return true }, func(*world) func() { return func() {} }},
+	{"a node is dead", func(x Trial) bool { return x.Nodes > 1 }, func(w *world) func() {
+		w.KillNode(0)
+		return func() { w.keepStarting(0) }
+	}},
+	{"a node is cut off", func(x Trial) bool { return x.Nodes > 1 }, func(w *world) func() {
+		return w.cut(endsOf(nodeName(0)), 0)
+	}},
+	// A node that has no shard does not show that it can commit (decision 0064).
+	{"a node cannot store", func(x Trial) bool { return x.Nodes > 1 && int(x.Shards) >= x.Nodes }, func(w *world) func() {
+		return w.cut([]string{storageOf(nodeName(0))}, 0)
+	}},
+	{"a server is dead", func(x Trial) bool { return x.Replicas > 2 }, func(w *world) func() {
+		w.do(func() { w.Network.Stop(w.Servers[0]) })
+		return func() { w.do(func() { w.Network.Start(w.Servers[0]) }) }
+	}},
+}
+
+// patience is how long a deployment has to get over a fault that lasts: 15 s until an owner without confirmations is
+// replaced, which begins to count when all nodes have noticed, and as long again for the next one to open.
+const patience = 45 * time.Second
+
+// probe checks that each shard is served while a fault lasts, and after it.
+func (w *world) probe() {
+	x := lasting[int(w.trial.Seed%uint64(len(lasting)))]
+	if !x.may(w.trial) {
+		x = lasting[0]
+	}
+	w.outcome.Lasting = x.name
+	end := x.begin(w)
+	if x.name != lasting[0].name {
+		pass(patience)
+	}
+	w.served(x.name)
+	end()
+	pass(settling)
+	w.served("everything is well")
+}
+
+// served checks that each shard grants and releases a lock. A node that may hold few may have no room for it.
+func (w *world) served(while string) {
+	if w.trial.Capacity.Held > 0 {
+		return
+	}
+	nc, err := w.connect("probe", 1)
+	if err != nil {
+		w.note(err)
+		return
+	}
+	defer nc.Close()
+	client, err := holdfast.New(nc, holdfast.Timeout(10*time.Second))
+	if err != nil {
+		w.note(err)
+		return
+	}
+	for shard := range w.Shards {
+		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+		l, err := client.Acquire(ctx, w.nameIn(shard), holdfast.MaxWait(time.Second))
+		if err == nil {
+			err = l.Release(ctx)
+		}
+		cancel()
+		if err != nil {
+			w.note(fmt.Errorf("shard %d is not served while %s: %w", shard, while, err))
+		}
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+	defer cancel()
+	_ = client.Close(ctx)
+}
+
+// nameIn returns the name of a resource of a shard.
+func (w *world) nameIn(shard uint32) string {
+	for i := 0; ; i++ {
+		name := fmt.Sprint("probe.", i)
+		if key, err := messages.EncodeKey(name); err == nil && messages.ShardOf(key, w.Shards) == shard {
+			return name
+		}
+	}
+}
 
 // pass lets virtual time pass.
 func pass(d time.Duration) {

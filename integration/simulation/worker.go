@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -50,7 +51,7 @@ type workers struct {
 // startWorkers starts those of the trial.
 func (w *world) startWorkers() *workers {
 	g := &workers{world: w, tally: make(map[string]int), stopping: make(chan struct{})}
-	for i := range 3 {
+	for i := range 6 {
 		g.counters = append(g.counters, &counter{name: fmt.Sprint("counter.", i)})
 	}
 	for i := range w.trial.Workers {
@@ -59,15 +60,55 @@ func (w *world) startWorkers() *workers {
 			w.note(err)
 			continue
 		}
-		client, err := holdfast.New(nc, holdfast.Timeout(10*time.Second))
+		client, err := holdfast.New(nc, holdfast.Timeout(10*time.Second), holdfast.Secret(secret))
 		if err != nil {
 			w.note(err)
 			continue
 		}
 		dice := rand.New(rand.NewPCG(w.trial.Seed, 1000+uint64(i)))
-		g.work.Go(func() { g.run(client, nc, dice) })
+		if dice.IntN(4) == 0 { // its answers take longer than a session of short leases would like
+			by := time.Duration(dice.Int64N(int64(150 * time.Millisecond)))
+			w.do(func() { w.Network.Slow(fmt.Sprint("w", i), by) })
+		}
+		g.start(&worker{workers: g, client: client, nc: nc, dice: dice})
 	}
 	return g
+}
+
+// secret is that of all workers.
+var secret = []byte("the secret of all workers")
+
+// start starts what a worker does at the same time: its client holds several locks, and keeps them in sessions.
+func (g *workers) start(x *worker) {
+	var tasks sync.WaitGroup
+	for range 1 + x.dice.IntN(3) {
+		task := *x
+		task.dice = rand.New(rand.NewPCG(x.dice.Uint64(), 0))
+		tasks.Go(task.run)
+	}
+	g.work.Go(func() {
+		defer x.nc.Close()
+		tasks.Wait()
+		ctx, cancel := context.WithTimeout(g.ctx, time.Minute)
+		defer cancel()
+		_ = x.client.Close(ctx) // what it could not release runs out
+	})
+}
+
+// worker is one thing after the other that a client does.
+type worker struct {
+	*workers
+	client *holdfast.Client
+	nc     *nats.Conn
+	dice   *rand.Rand
+}
+
+// chance is true in one of so many cases.
+func (x *worker) chance(in int) bool { return x.dice.IntN(in) == 0 }
+
+// upTo returns a time below a bound.
+func (x *worker) upTo(bound time.Duration) time.Duration {
+	return time.Duration(x.dice.Int64N(int64(bound)))
 }
 
 // stop lets the workers finish, and compares what they were promised with what there is.
@@ -97,14 +138,10 @@ func (g *workers) count(what string) {
 	g.tally[what]++
 }
 
-func (g *workers) run(client *holdfast.Client, nc *nats.Conn, dice *rand.Rand) {
-	defer nc.Close()
-	for g.rests(time.Duration(dice.Int64N(int64(2 * time.Second)))) {
-		g.increment(client, g.counters[dice.IntN(len(g.counters))], dice)
+func (x *worker) run() {
+	for x.rests(x.upTo(2 * time.Second)) {
+		x.increment(x.counters[x.dice.IntN(len(x.counters))])
 	}
-	ctx, cancel := context.WithTimeout(g.ctx, time.Minute)
-	defer cancel()
-	_ = client.Close(ctx) // what it could not release runs out
 }
 
 // rests waits for a while, and reports whether the trial goes on.
@@ -117,39 +154,94 @@ func (g *workers) rests(d time.Duration) bool {
 	}
 }
 
+// lengths are how long leases are.
+var lengths = []time.Duration{time.Second, 3 * time.Second, 10 * time.Second}
+
+func (x *worker) length() time.Duration { return lengths[x.dice.IntN(len(lengths))] }
+
 // increment increments a counter under its lock.
-func (g *workers) increment(client *holdfast.Client, c *counter, dice *rand.Rand) {
-	ttl := []time.Duration{time.Second, 3 * time.Second, 10 * time.Second}[dice.IntN(3)]
-	ctx, cancel := context.WithTimeout(g.ctx, 20*time.Second)
+func (x *worker) increment(c *counter) {
+	ttl := x.length()
+	ctx, cancel := context.WithTimeout(x.ctx, 20*time.Second)
 	defer cancel()
 	options := []holdfast.AcquireOption{holdfast.TTL(ttl), holdfast.MaxWait(5 * time.Second)}
-	if dice.IntN(3) == 0 {
+	if x.chance(3) {
 		options = append(options, holdfast.NoRenewal())
 	}
-	l, err := client.Acquire(ctx, c.name, options...)
+	l, err := x.client.Acquire(ctx, c.name, options...)
 	if err != nil {
-		g.count(outcomeOf(err))
+		x.count(outcomeOf(err))
 		return
 	}
-	g.count("acquired")
-	g.acquired(c, l)
-	defer g.release(c, l)
-	g.mu.Lock()
+	x.count("acquired")
+	x.acquired(c, l)
+	defer x.release(c, l)
+	x.mu.Lock()
 	admitted, before := c.admit(l.Token()), c.value
-	g.mu.Unlock()
+	x.mu.Unlock()
 	if !admitted {
 		return
 	}
-	pass(time.Duration(dice.Int64N(int64(2 * ttl)))) // it does not look whether it has lost the lock
+	x.hold(c, l, ttl)
 	if !l.Valid() {
-		g.count("lost")
+		x.count("lost")
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if c.admit(l.Token()) {
 		c.value = before + 1
 		c.acknowledged++
 	}
+}
+
+// hold takes its time under a lock. It does not look whether it has lost the lock.
+func (x *worker) hold(c *counter, l *holdfast.Lock, ttl time.Duration) {
+	longest := 2 * ttl
+	switch x.dice.IntN(8) {
+	case 0, 1:
+		for range 1 + x.dice.IntN(4) { // one length after the other: each counts until the next one does
+			longest = x.length()
+			x.extend(l, longest)
+			pass(x.upTo(longest / 4))
+		}
+		longest += longest / 4
+	case 2:
+		x.forget(c, l)
+		if x.releaseAsAnother(l) {
+			x.count("released by another process")
+			pass(2*max(ttl, lengths[0]) + 10*time.Second)
+			if l.Valid() {
+				x.note(fmt.Errorf("%v is released by another process, and its holder believes in it for good", l))
+			}
+		}
+	}
+	pass(x.upTo(longest))
+}
+
+func (x *worker) extend(l *holdfast.Lock, ttl time.Duration) {
+	ctx, cancel := context.WithTimeout(x.ctx, time.Second)
+	defer cancel()
+	if err := l.Extend(ctx, ttl); err != nil {
+		x.count("extend: " + outcomeOf(err))
+		return
+	}
+	x.count("extended")
+}
+
+// releaseAsAnother releases a lock as another process of its owner does, and reports whether the service has done it.
+func (x *worker) releaseAsAnother(l *holdfast.Lock) bool {
+	payload := request.Encode(&messages.ReleaseRequest{Owner: l.Owner(), Token: uint64(l.Token()), Secret: secret})
+	key, err := messages.EncodeKey(l.Resource())
+	if err != nil {
+		panic(err) // it has a key
+	}
+	answer, err := x.nc.Request(messages.DefaultPrefix.Operation(messages.OpRelease, key), payload, time.Second)
+	if err != nil {
+		return false
+	}
+	reply := &messages.Reply{}
+	return messages.DecodeReply(messages.Protobuf, answer.Data, reply) == nil &&
+		reply.GetStatus() == messages.Status_RELEASED
 }
 
 // acquired checks that the last holder does not believe any more that it holds the lock: its client has said so before
@@ -166,12 +258,17 @@ func (g *workers) acquired(c *counter, l *holdfast.Lock) {
 	}
 }
 
-func (g *workers) release(c *counter, l *holdfast.Lock) {
+// forget lets the lock have another holder.
+func (g *workers) forget(c *counter, l *holdfast.Lock) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	if c.holder == l {
 		c.holder = nil
 	}
-	g.mu.Unlock()
+}
+
+func (g *workers) release(c *counter, l *holdfast.Lock) {
+	g.forget(c, l)
 	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
 	defer cancel()
 	if err := l.Release(ctx); err != nil {

@@ -14,8 +14,7 @@ func TestCounts(t *testing.T) {
 			"13 trials of 2h10m3s in 7.2s, with 1000 operations\n",
 		"faults": "| operations checked | 100 |\n| faults proved | 7 |\n| trials | 2 |\n" +
 			"| trials with a violation | 0 |\n",
-		"soak":     "900 operations in 5m0s, 3 a second; 2 retries\n100 operations in 1m0s, 2 a second; 0 retries\n",
-		"storm":    "in all: 40 takeovers; 300 operations (2 unknown) on 5 resources\n",
+		"soak":     "1000 operations (182 unknown) on 80 resources (60 judged): 976 grants\n",
 		"hostile":  "3 connections, 20 moves, 4 MB sent\n10 records, 2 changes of theirs, 400 operations checked\n",
 		"versions": "500 operations, 200 grants, 8 moves of shards\n",
 		"mutants":  "found by actors in 3 s: two holders\nfound by actors/lease in 12 s: a token\nnot found: harm\n",
@@ -25,7 +24,6 @@ func TestCounts(t *testing.T) {
 		"simulate": {judged: 13345, "trials": 25, "minutes of virtual time": 220},
 		"faults":   {judged: 100, "faults": 7, "trials": 2},
 		"soak":     {judged: 1000},
-		"storm":    {judged: 300, "takeovers": 40},
 		"hostile":  {judged: 400, "moves": 20},
 		"versions": {judged: 500, "moves of shards": 8},
 		"mutants":  {"mutants found": 2, "not found": 1},

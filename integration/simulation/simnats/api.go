@@ -408,11 +408,16 @@ func (r *replica) take(m *message) {
 	case r.server.full > 0:
 		return // the store fails, and nothing is answered
 	}
-	at := time.Now()
+	at, stored := time.Now(), n.Stored
 	r.propose(proposal{
 		appends: true,
 		do: func(s *store) any {
-			return s.append(storedMessage{subject: m.subject, header: m.header, data: m.data, at: at})
+			sequence := s.append(storedMessage{subject: m.subject, header: m.header, data: m.data, at: at})
+			if stored != nil {
+				stored(r.stream.config.Name, sequence, m.subject, m.data)
+				stored = nil // each replica stores it, and each one that crashed once more
+			}
+			return sequence
 		},
 		done: func(sequence any) {
 			if m.reply != "" {

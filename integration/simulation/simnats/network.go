@@ -20,6 +20,8 @@ type Network struct {
 	Delay func(drawn int) time.Duration
 	// Users are the passwords and permissions of the users by their names; nil: everybody may do everything.
 	Users map[string]User
+	// Stored is called on the goroutine of the bus with each message of a stream when it is committed; nil: nothing is.
+	Stored func(stream string, sequence uint64, subject string, data []byte)
 
 	servers []*server
 	conns   []*conn
@@ -31,6 +33,8 @@ type Network struct {
 	// clients counts the connections that there were.
 	clients uint64
 	down    map[link]int
+	// slow is how much longer everything takes from and to an end.
+	slow    map[string]time.Duration
 	routes  map[link]*pipe
 	streams map[string]*stream
 	meta    meta
@@ -61,7 +65,7 @@ type server struct {
 // NewNetwork returns a network of servers of these names.
 func NewNetwork(b *Bus, names ...string) *Network {
 	n := &Network{
-		Bus: b, down: make(map[link]int), routes: make(map[link]*pipe), streams: make(map[string]*stream),
+		Bus: b, down: make(map[link]int), slow: make(map[string]time.Duration), routes: make(map[link]*pipe), streams: make(map[string]*stream),
 		Delay: func(drawn int) time.Duration { return time.Duration(50+drawn%1000) * time.Microsecond },
 	}
 	for _, name := range names {
@@ -181,6 +185,9 @@ func (n *Network) Mend(from, to string) {
 	n.elect()
 }
 
+// Slow lets everything from and to an end take so much longer; a negative time takes that back.
+func (n *Network) Slow(end string, by time.Duration) { n.slow[end] += by }
+
 func (n *Network) guarded(do func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -284,12 +291,13 @@ type pipe struct {
 
 // put lets something pass.
 func (p *pipe) put(what string, do func()) {
-	at := time.Now().Add(p.network.delay(p.from + " " + p.to + " " + what))
+	n := p.network
+	at := time.Now().Add(n.delay(p.from+" "+p.to+" "+what) + n.slow[p.from] + n.slow[p.to])
 	if at.Before(p.last) {
 		at = p.last
 	}
 	p.last = at
-	p.network.Bus.At(at, func() { p.pass(do) })
+	n.Bus.At(at, func() { p.pass(do) })
 }
 
 func (p *pipe) pass(do func()) {
