@@ -230,6 +230,12 @@ agent-trials: ## Pause TRIALS (1000) holders past their leases under the fencing
 mutants: ## Plant bugs in the product, one at a time, and check that the tests find each, as root; takes minutes.
 	go test -count 1 -timeout 0 -v -run '^TestMutantsAreFound$$' ./integration/mutants -mutants.find $(ARGS)
 
+.PHONY: mutants-simulated
+mutants-simulated: SIMULATE := 5m
+mutants-simulated: ## Try the simulation for SIMULATE (5m) with each mutant, and count what it finds; takes hours.
+	go test -count 1 -timeout 0 -v -parallel 2 -run '^TestMutantsAreSimulated$$' ./integration/mutants \
+		-mutants.simulate $(SIMULATE) $(ARGS)
+
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.
 	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h ./integration/bench

@@ -738,6 +738,13 @@ var mutants = []mutant{
 		says:  `no such change of its value is in the journal`,
 	},
 	{
+		name:  "SetServesNobody",
+		harm:  "whoever waits for the room that a set has made waits until something else happens to the lock",
+		edits: []edit{{"actors/lease/set.go", "\tt.serve() // the leases may be smaller\n", ""}},
+		found: suite{folder: "actors/lease", run: "^TestRoomIsGivenToWaiters$"},
+		says:  `after a set nothing is granted`,
+	},
+	{
 		name: "SetRestartsTheLease",
 		harm: "a holder keeps its lease by new metadata, though no client or successor counts on that",
 		edits: []edit{{"actors/lease/lease.go", "case c.GetKind() == messages.Event_UPDATED:",

@@ -38,7 +38,8 @@ func TestMutantsAreSimulated(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("the simulation finds %d of %d mutants of what it runs; the list has %d", found.Load(), all.Load(), len(mutants))
+	t.Logf("the simulation finds %d of %d mutants of what it runs; the list has %d",
+		found.Load(), all.Load(), len(mutants))
 }
 
 // dependencies returns the import paths of what the trials run.
