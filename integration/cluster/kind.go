@@ -109,7 +109,7 @@ func Kinds() []Kind { return slices.Sorted(maps.Keys(recipes)) }
 
 // Can reports whether faults of this kind are possible in the cluster.
 func (c *Cluster) Can(k Kind) bool {
-	return c.can(recipes[k].need) == nil && !(k == KindReplace && c.cfg.External)
+	return c.can(recipes[k].need) == nil && (k != KindReplace || !c.cfg.External)
 }
 
 // On is a fault of this kind that hits these nodes.
