@@ -30,7 +30,7 @@ echo "passed in all $(words $(1)) modules"
 endef
 
 # go-test tests the packages of a module, and keeps the lines with their times. Its arguments: flags, packages.
-go-test = go test -count=1 $(1) $(2) | tee -a $(CURDIR)/bin/tests
+go-test = go test -count=1 -timeout 20m $(1) $(2) | tee -a $(CURDIR)/bin/tests
 
 ARGS ?=
 HOURS ?= 8

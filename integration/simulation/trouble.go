@@ -203,7 +203,7 @@ func (w *world) change(do func()) {
 }
 
 // stopAnyhow stops a node, which may not be able to store what it has decided.
-func (w *world) stopAnyhow(i int) { _ = w.StopNode(w.ctx, i) }
+func (w *world) stopAnyhow(i int) { _ = w.stopNode(i) }
 
 // keepStarting starts a node until it runs, as a supervisor does.
 func (w *world) keepStarting(i int) {
