@@ -40,15 +40,19 @@ func TestReconnectStorm(t *testing.T) {
 		return p
 	}
 	first := serve("127.0.0.1:0")
-	locks := make([]*holdfast.Lock, *stormClients)
+	clients, locks := make([]*holdfast.Client, *stormClients), make([]*holdfast.Lock, *stormClients)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var acquiring sync.WaitGroup
 	for from := range atOnce {
 		acquiring.Go(func() {
 			for i := from; i < len(locks) && !t.Failed(); i += atOnce {
-				c := stand.Client(t, stand.Dial(t, first.url, nats.Timeout(time.Minute)))
-				var err error
+				c, err := holdfast.New(stand.Dial(t, first.url, nats.Timeout(time.Minute)))
+				if err != nil {
+					t.Errorf("client %d: %v", i, err)
+					return
+				}
+				clients[i] = c
 				if locks[i], err = c.Acquire(ctx, fmt.Sprint("storm.", i), holdfast.TTL(10*time.Minute)); err != nil {
 					t.Errorf("client %d: %v", i, err)
 				}
@@ -70,6 +74,7 @@ func TestReconnectStorm(t *testing.T) {
 		})
 	}
 	extending.Wait()
+	took := time.Since(began)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", second.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +83,15 @@ func TestReconnectStorm(t *testing.T) {
 	if most := spareMemory + *stormClients*each; err != nil || peak > most {
 		t.Errorf("at most %d kB resident, %v; want at most %d", peak, err, most)
 	}
+	var closing sync.WaitGroup
+	for i, c := range clients {
+		closing.Go(func() {
+			if err := c.Close(ctx); err != nil {
+				t.Errorf("client %d: %v", i, err)
+			}
+		})
+	}
+	closing.Wait()
 	t.Logf("%d clients: the last one extended its lock %v after the node was ready; at most %d MB resident",
-		*stormClients, time.Since(began).Round(time.Millisecond), peak>>10)
+		*stormClients, took.Round(time.Millisecond), peak>>10)
 }
