@@ -41,7 +41,8 @@ type Counts struct {
 // String is the counts on one line.
 func (c Counts) String() string {
 	return fmt.Sprintf(
-		"%d operations (%d unknown) on %d resources (%d judged, %d forgotten): %d grants, %d to another owner, %d out of the queue, "+
+		"%d operations (%d unknown) on %d resources (%d judged, %d forgotten): "+
+			"%d grants, %d to another owner, %d out of the queue, "+
 			"%d shared, %d downgrades, %d extensions, %d sets, %d kept, %d parted, %d releases, %d breaks, %d late "+
 			"copies, %d withdrawn, %d expiries, %d bounces, %d losses, %d confirmations; %d events",
 		c.Operations, c.Unknown, c.Resources, c.Judged, c.Forgotten, c.Grants, c.HandOffs, c.Waited,

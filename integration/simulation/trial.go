@@ -226,7 +226,7 @@ func (w *world) run() error {
 		}
 	}
 	for i := range w.trial.Nodes {
-		if err := w.StopNode(ctx, i); err != nil {
+		if err := w.stopNode(i); err != nil {
 			w.note(fmt.Errorf("stop node %d: %w", i, err))
 		}
 	}
@@ -239,13 +239,7 @@ func (w *world) run() error {
 		}
 		return w.clocks[node].truth(shown, before)
 	})
-	for i := range w.trial.Nodes {
-		if err := w.stopNode(i); err != nil {
-			w.note(fmt.Errorf("stop node %d: %w", i, err))
-		}
-	}
 	w.outcome.Virtual = time.Since(w.began)
-	w.do(w.writeTrace)
 	w.outcome.Trace = hex.EncodeToString(w.trace.Sum(nil)[:8])
 	return w.err
 }
