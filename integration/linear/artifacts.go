@@ -60,7 +60,7 @@ func (c *checking) picture(resource string, operations []Operation) error {
 	path := filepath.Join(c.Kept, fmt.Sprintf("model-%d.html", len(c.Pictures)+1))
 	ephemeral := slices.ContainsFunc(operations, func(o Operation) bool { return o.Ephemeral })
 	steps := c.steps(resource, operations)
-	if err := draw(newModel(c.Slack, ephemeral, steps), c.Bounds, steps, path); err != nil {
+	if err := draw(newModel(c.Terms, ephemeral, steps), c.Bounds, steps, path); err != nil {
 		return fmt.Errorf("artifacts: %w", err)
 	}
 	c.Pictures = append(c.Pictures, path)

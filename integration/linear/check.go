@@ -24,6 +24,8 @@ type Terms struct {
 	// Slack is by how much the clocks of client and service may differ; 0: a millisecond, since they
 	// are one and the same.
 	Slack time.Duration
+	// Full: nodes may have reached their limit of leases.
+	Full bool
 	// Artifacts is the directory where history, journal, violations and pictures are kept when something
 	// is wrong; empty: nowhere.
 	Artifacts string
@@ -146,7 +148,7 @@ func (c *checking) resource(resource string, operations []Operation) {
 	}
 	c.Judged++
 	steps := c.steps(resource, operations)
-	c.is("model", resource, linearize(newModel(c.Slack, ephemeral, steps), c.Bounds, steps))
+	c.is("model", resource, linearize(newModel(c.Terms, ephemeral, steps), c.Bounds, steps))
 }
 
 // steps are what the model is shown of a resource.

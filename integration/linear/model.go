@@ -21,14 +21,16 @@ type model struct {
 	slack time.Duration
 	// ephemeral: tokens may be left out, and how a lease ended may be forgotten.
 	ephemeral bool
+	// full: nodes may have reached their limit of leases, so an owner may not take back what it has lost.
+	full bool
 	// shared are the tokens of shared leases, and those before a downgrade: the end of such a lease is remembered by
 	// its token while others hold.
 	shared map[uint64]bool
 }
 
 // newModel returns the model of the resource that the steps are of.
-func newModel(slack time.Duration, ephemeral bool, steps []Operation) model {
-	m := model{slack, ephemeral, make(map[uint64]bool)}
+func newModel(t Terms, ephemeral bool, steps []Operation) model {
+	m := model{t.Slack, ephemeral, t.Full, make(map[uint64]bool)}
 	for i := range steps {
 		if o := &steps[i]; o.Shown.shared() {
 			m.shared[o.Shown.Token] = true
@@ -93,7 +95,7 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 		return ok && o.Wait == 0 && !s.again(o) && (o.Waiting > 0 || !fits(s.holders(), o.most(), o.permits())), s
 	case messages.Status_HELD_BACK:
 		ok, s := m.back(s, o)
-		return ok && o.Wait == 0 && !s.takesBack(o), s
+		return ok && o.Wait == 0 && (m.full || !s.takesBack(o)), s
 	case messages.Status_TIMEOUT:
 		return !s.free() && o.Wait > 0, s
 	case messages.Status_CANCELLED:

@@ -92,6 +92,7 @@ func (x Trial) Run(t *testing.T) (o Outcome, err error) {
 	runtime.GC()
 	synctest.Test(t, func(*testing.T) {
 		w := x.world(&o)
+		defer pass(2 * time.Second) // Proto.Actor counts dead letters for a second, on goroutines of its own
 		defer w.Network.Close()
 		err = w.run()
 	})
