@@ -55,7 +55,7 @@ var campaigns = []campaign{
 	},
 	{
 		name: "versions", share: 2, again: true,
-		command: []string{"go", "test", "-count=1", "-v", "-run", "^TestTwoVersions$", "./integration"},
+		command: []string{"go", "test", "-count=1", "-v", "-run", "^TestTwoVersions$", "./cmd/holdfast"},
 		counts:  map[string]string{judged: `(\d+) operations, \d+ grants`, "moves of shards": `(\d+) moves of shards`},
 	},
 	{
