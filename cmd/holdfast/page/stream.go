@@ -14,7 +14,7 @@ const (
 	// refresh is the minimum time between two readings of a view, and longestRefresh the maximum.
 	refresh, longestRefresh = 2 * time.Second, 30 * time.Second
 	// idleShare is how many times as long as a reading took a stream waits for the next: reading takes at most a
-	// twentieth of its time.
+	// twentieth of its time. A reading that failed has mostly waited, and is tried again after the minimum.
 	idleShare = 20
 	// sendTimeout bounds how long a client may take to receive one event.
 	sendTimeout = 10 * time.Second
@@ -56,26 +56,29 @@ func serveFeed(ctx context.Context, d *deployment, k *kind, v view, f *feed) err
 			return ctx.Err()
 		case <-pause.C:
 		}
-		begun := time.Now()
-		if err := sendView(ctx, d, k, v, f); err != nil {
+		next, err := sendView(ctx, d, k, v, f)
+		if err != nil {
 			return err
 		}
-		pause.Reset(min(max(refresh, idleShare*time.Since(begun)), longestRefresh))
+		pause.Reset(next)
 	}
 }
 
-// sendView reads the view and sends it. If the deployment does not answer, that is sent.
-func sendView(ctx context.Context, d *deployment, k *kind, v view, f *feed) error {
+// sendView reads the view and sends it, and returns how long to wait before it is read again. If the deployment does not
+// answer, that is sent.
+func sendView(ctx context.Context, d *deployment, k *kind, v view, f *feed) (next time.Duration, err error) {
+	begun := time.Now()
 	reading, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	if err := v.load(reading, d); err != nil {
-		return f.send("problem", err.Error())
+		return refresh, f.send("problem", err.Error())
 	}
+	next = min(max(refresh, idleShare*time.Since(begun)), longestRefresh)
 	var text bytes.Buffer
 	if err := k.template.ExecuteTemplate(&text, "live", frame{View: v, Now: time.Now()}); err != nil {
-		return err
+		return next, err
 	}
-	return f.send("live", string(visible(text.Bytes())))
+	return next, f.send("live", string(visible(text.Bytes())))
 }
 
 // feed writes an event stream. It belongs to one goroutine.
