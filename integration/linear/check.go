@@ -132,7 +132,7 @@ func (c *checking) resource(resource string, operations []Operation) {
 	c.count(operations, c.lives[resource])
 	ephemeral := slices.ContainsFunc(operations, func(o Operation) bool { return o.Ephemeral })
 	sure := !ephemeral || c.settled(resource, operations)
-	forgotten := c.journal != nil && c.journal.forgotten[resource]
+	forgotten := c.forgot(resource)
 	c.is("tokens", resource, checkTokens(operations, !sure || forgotten)...)
 	if forgotten {
 		c.Forgotten++
@@ -149,6 +149,15 @@ func (c *checking) resource(resource string, operations []Operation) {
 	c.Judged++
 	steps := c.steps(resource, operations)
 	c.is("model", resource, linearize(newModel(c.Terms, ephemeral, steps), c.Bounds, steps))
+}
+
+// forgot reports whether the tokens of a resource do not begin with 1. Of a partial journal the page may be missing that
+// says so.
+func (c *checking) forgot(resource string) bool {
+	if c.journal == nil {
+		return false
+	}
+	return c.journal.forgotten[resource] || c.journal.partial && c.life(resource).first() > 1
 }
 
 // steps are what the model is shown of a resource.

@@ -23,13 +23,24 @@ import (
 type Journal struct {
 	shards  [][]placed
 	partial bool
-	// forgotten are the resources whose tokens do not begin with 1, by the latest [Journal.Audit].
+	// forgotten are the resources whose tokens do not begin with 1, by the latest [Journal.Audit] or [Journal.Forgot].
 	forgotten map[string]bool
 }
 
 // NewPartialJournal returns a journal for records of which earlier ones are missing. [Check] does not audit it, and
 // uses what it has of each resource.
 func NewPartialJournal() *Journal { return &Journal{partial: true} }
+
+// Forgot says that the tokens of resources do not begin with 1, as an audit of all records has shown, see
+// [audit.Shard.Forgot].
+func (j *Journal) Forgot(resources []string) {
+	if j.forgotten == nil {
+		j.forgotten = make(map[string]bool)
+	}
+	for _, name := range resources {
+		j.forgotten[name] = true
+	}
+}
 
 // placed is a record where it stands.
 type placed struct {
@@ -179,7 +190,7 @@ func retimeEntry(e *journal.Entry, acquired map[leaseName]int64) {
 // lost leases hold their resources back.
 func (j *Journal) Audit() (wrong []string, held, lost map[string][]*journal.Grant) {
 	held, lost = make(map[string][]*journal.Grant), make(map[string][]*journal.Grant)
-	j.forgotten = make(map[string]bool)
+	j.forgotten = nil
 	for shard, log := range j.shards {
 		s := audit.New(uint32(shard))
 		for _, r := range log {
@@ -187,9 +198,7 @@ func (j *Journal) Audit() (wrong []string, held, lost map[string][]*journal.Gran
 				wrong = append(wrong, v.String())
 			}
 		}
-		for _, name := range s.Forgot() {
-			j.forgotten[name] = true
-		}
+		j.Forgot(s.Forgot())
 		maps.Copy(held, s.Held())
 		maps.Copy(lost, s.Lost())
 	}

@@ -70,6 +70,16 @@ func (l *life) add(c change) {
 	}
 }
 
+// first returns the token of the first grant, 0 if there is none.
+func (l *life) first() uint64 {
+	for _, c := range l.changes {
+		if c.GetKind() == messages.Event_ACQUIRED {
+			return c.GetGrant().GetToken()
+		}
+	}
+	return 0
+}
+
 func once(m map[uint64]int, token uint64, at int) {
 	if _, known := m[token]; !known {
 		m[token] = at

@@ -20,6 +20,7 @@ func (w *world) stored(stream string, position uint64, subject string, data []by
 		return
 	}
 	w.outcome.Journal.Add(shard, position, r)
+	w.issued.note(r)
 	switch p := r.GetPage(); {
 	case p.GetFloor() > 0:
 		w.records["page with a floor"]++

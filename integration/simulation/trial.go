@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Trial is one deployment under load and faults, all of it from a seed.
@@ -125,6 +126,7 @@ type world struct {
 	lines   []string
 	// records counts those of the journals by what they are.
 	records map[string]int
+	issued  tokens
 }
 
 func (x Trial) world(o *Outcome) *world {
@@ -134,7 +136,7 @@ func (x Trial) world(o *Outcome) *world {
 			Shards: x.Shards, Replicas: x.Replicas, Log: slog.New(slog.DiscardHandler),
 			Tuning: x.Tuning, Capacity: x.Capacity,
 		},
-		records: make(map[string]int),
+		records: make(map[string]int), issued: tokens{highest: make(map[string]messages.Token)},
 	}
 	o.Journal = new(linear.Journal)
 	if x.Log != nil {
@@ -214,7 +216,7 @@ func (w *world) run() error {
 	if err != nil {
 		return err
 	}
-	workers := w.startWorkers()
+	workers, backups := w.startWorkers(), w.copying()
 	w.trouble()
 	w.probe()
 	workers.stop()
@@ -229,6 +231,11 @@ func (w *world) run() error {
 	for i := range w.trial.Nodes {
 		if err := w.stopNode(i); err != nil {
 			w.note(fmt.Errorf("stop node %d: %w", i, err))
+		}
+	}
+	if c, ok := <-backups; ok {
+		if err := w.restore(c); err != nil {
+			w.note(fmt.Errorf("restored: %w", err))
 		}
 	}
 	w.do(w.writeTrace)

@@ -74,6 +74,9 @@ func (b *books) take(ctx context.Context) (*linear.Journal, error) {
 	defer b.mu.Unlock()
 	b.read(ctx)
 	j := b.recent
+	for _, s := range b.shards {
+		j.Forgot(s.Forgot())
+	}
 	b.recent = linear.NewPartialJournal()
 	return j, b.err
 }

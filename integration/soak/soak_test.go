@@ -97,8 +97,8 @@ func (r *run) play() {
 	<-done
 	total := r.books.totals()
 	r.Logf("%v\n%+v\nheap in MB after each round: %v", r.counts, total, r.heaps)
-	if total.Pages == 0 || total.Forgotten == 0 || r.counts.Bounces == 0 {
-		r.Error("vacuous: nothing was compacted, forgotten or bounced")
+	if total.Pages == 0 || total.Forgotten == 0 || r.counts.Bounces == 0 || r.counts.Judged < resources/2 {
+		r.Error("vacuous: nothing was compacted, forgotten or bounced, or hardly a resource was held against the model")
 	}
 	if total.Gaps > 0 || total.Unseen > total.Pages { // pages are replaced before they are read on a busy machine
 		r.Errorf("vacuous: the journals were read with %d gaps and %d records unseen", total.Gaps, total.Unseen)

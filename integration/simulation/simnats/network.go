@@ -248,6 +248,9 @@ func (n *Network) Wipe(name string) {
 	}
 }
 
+// Clear removes all streams, as an operator does.
+func (n *Network) Clear() { clear(n.streams) }
+
 // delay draws how long something takes on a link.
 func (n *Network) delay(what string) time.Duration {
 	return n.Delay(n.Bus.Draw("delay "+what, math.MaxInt32))

@@ -1,0 +1,167 @@
+package simulation
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/backup"
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/archive"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// tokens are those that the journals of a deployment have issued.
+type tokens struct {
+	// highest is that of each resource.
+	highest map[string]messages.Token
+	// grants is how many there were, as --ahead of a restore counts them: an ephemeral one is 1 000.
+	grants uint64
+}
+
+// blockOfTokens is how many tokens an ephemeral grant may take.
+const blockOfTokens = 1000
+
+// note notes what a record issues.
+func (t *tokens) note(r *journal.Record) {
+	for _, change := range r.GetCommit().GetChanges() {
+		resource, token, cost := change.GetGrant().GetResource(), change.GetGrant().GetToken(), uint64(1)
+		if resource == "" {
+			resource, token, cost = change.GetResource(), change.GetReserved(), blockOfTokens
+		}
+		if token := messages.Token(token); token > t.highest[resource] {
+			t.highest[resource] = token
+			t.grants += cost
+		}
+	}
+}
+
+// copied is a backup that was made under load.
+type copied struct {
+	file []byte
+	// grants is how many there were before it began.
+	grants uint64
+}
+
+// copying makes a backup of the deployment at a time that the seed draws, in some trials. It has none if the copy fails,
+// which it may while something is wrong.
+func (w *world) copying() <-chan copied {
+	made := make(chan copied, 1)
+	dice := rand.New(rand.NewPCG(w.trial.Seed, 3))
+	if dice.IntN(4) > 0 && w.trial.Tuning.Remember == 0 || dice.IntN(2) == 0 {
+		close(made)
+		return made
+	}
+	at := time.Duration(dice.Int64N(int64(w.trial.Length)))
+	go func() {
+		defer close(made)
+		pass(at)
+		var c copied
+		w.do(func() { c.grants = w.issued.grants })
+		file, err := w.copy()
+		if err != nil {
+			w.Log.Warn("the backup has failed", "err", err)
+			return
+		}
+		c.file = file
+		made <- c
+	}()
+	return made
+}
+
+func (w *world) copy() ([]byte, error) {
+	nc, err := w.connect("backup", 0)
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(w.ctx, settling)
+	defer cancel()
+	d, err := jetstream.OpenDeployment(ctx, nc, jetstream.DeploymentConfig{
+		Prefix: messages.DefaultPrefix, Existing: true, Log: w.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var file bytes.Buffer
+	h := &archive.Header{Prefix: string(messages.DefaultPrefix), Shards: d.Shards(), AtMs: time.Now().UnixMilli()}
+	_, err = backup.Copy(ctx, &file, h, func(shard uint32) backup.Source { return d.Bucket(shard) }, func(float64) {})
+	return file.Bytes(), err
+}
+
+// restore puts a backup in the place of the deployment, whose nodes have stopped, with the smallest --ahead that the
+// manual allows, and checks that no token of any resource comes again.
+func (w *world) restore(c copied) error {
+	dice := rand.New(rand.NewPCG(w.trial.Seed, 4))
+	nc, err := w.connect("restore", 0)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	w.do(func() {
+		w.Network.Stored = nil // what is stored from here on is of another deployment
+		w.Network.Clear()
+	})
+	after := &Deployment{
+		Network: w.Network, Servers: w.Servers, Shards: uint32(1 + dice.IntN(4)), Replicas: w.Replicas, Log: w.Log,
+		Clock: w.Clock,
+	}
+	if err := after.fill(w.ctx, nc, c.file, w.issued.grants-c.grants); err != nil {
+		return err
+	}
+	if err := after.StartNode(w.ctx, 0); err != nil {
+		return err
+	}
+	defer after.KillNode(0)
+	client, err := holdfast.New(nc, holdfast.Timeout(10*time.Second))
+	if err != nil {
+		return err
+	}
+	for _, resource := range slices.Sorted(maps.Keys(w.issued.highest)) {
+		highest := w.issued.highest[resource]
+		l, err := client.Acquire(w.ctx, resource, holdfast.MaxWait(5*time.Minute))
+		if err != nil {
+			return fmt.Errorf("%s: %w", resource, err)
+		}
+		if l.Token() <= highest {
+			return fmt.Errorf("%s has token %d, and was granted under token %d after its backup", resource, l.Token(),
+				highest)
+		}
+		if err := l.Release(w.ctx); err != nil {
+			return err
+		}
+	}
+	w.records["restored"]++
+	return client.Close(w.ctx)
+}
+
+// fill restores a backup into the deployment, which is empty.
+func (d *Deployment) fill(ctx context.Context, nc *nats.Conn, file []byte, ahead uint64) error {
+	contents, err := backup.Inspect(bytes.NewReader(file), int64(len(file)), func(float64) {})
+	if err != nil {
+		return err
+	}
+	r := backup.Restore{
+		File: bytes.NewReader(file), Contents: contents, Ahead: ahead, Shards: d.Shards, AtMs: time.Now().UnixMilli(),
+		Progress: func(float64) {},
+	}
+	into, err := jetstream.BeginRestore(ctx, nc, jetstream.DeploymentConfig{
+		Prefix: messages.DefaultPrefix, Shards: d.Shards, Replicas: d.Replicas, Log: d.Log,
+	}, r.After())
+	if err != nil {
+		return err
+	}
+	r.Target = func(shard uint32) backup.Target { return into.Bucket(shard) }
+	if err := r.Run(ctx); err != nil {
+		return err
+	}
+	return into.Finish(ctx)
+}
