@@ -3,6 +3,7 @@ package simulation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -125,9 +126,10 @@ func (w *world) restore(c copied) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = client.Close(w.ctx) }()
 	for _, resource := range slices.Sorted(maps.Keys(w.issued.highest)) {
 		highest := w.issued.highest[resource]
-		l, err := client.Acquire(w.ctx, resource, holdfast.MaxWait(5*time.Minute))
+		l, err := acquireAfterAll(w.ctx, client, resource)
 		if err != nil {
 			return fmt.Errorf("%s: %w", resource, err)
 		}
@@ -140,7 +142,24 @@ func (w *world) restore(c copied) error {
 		}
 	}
 	w.records["restored"]++
-	return client.Close(w.ctx)
+	return nil
+}
+
+// acquireAfterAll acquires a resource when its leases have ended, and confirms the losses that hold it back.
+func acquireAfterAll(ctx context.Context, client *holdfast.Client, resource string) (*holdfast.Lock, error) {
+	for {
+		l, err := client.Acquire(ctx, resource, holdfast.MaxWait(time.Minute))
+		if err == nil {
+			return l, nil
+		}
+		state, failed := client.Get(ctx, resource)
+		if failed != nil || state.Lost == nil {
+			return nil, errors.Join(err, failed)
+		}
+		if err := client.Confirm(ctx, resource, state.Lost.Token, "the simulation", "it is over"); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // fill restores a backup into the deployment, which is empty.

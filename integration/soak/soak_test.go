@@ -111,7 +111,7 @@ func (r *run) round(n int) {
 	names := namesOf(n)
 	load, err := linear.StartLoad(r.Context(), linear.LoadConfig{
 		Connect: func(i int) (*nats.Conn, error) { return r.conns[i%len(r.conns)], nil },
-		Shards:  shards, Resources: names, Ephemeral: resources / 4, Shared: true, Clients: *clients, Hot: 10,
+		Shards:  shards, Resources: names, Ephemeral: resources / 4, Shared: true, Clients: *clients, Hot: 4,
 		Seed: r.seed + uint64(n),
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *run) round(n int) {
 			Operations: 2 * operations, Grants: 400, HandOffs: 200, Waited: 50, Extensions: 50, Sets: 10, Kept: 10,
 			Releases: 100, Breaks: 5, Shared: 50, Downgrades: 3, Late: 15, Withdrawn: 5, Expiries: 10, Losses: 3,
 		},
-		Artifacts: r.ArtifactDir(),
+		Bounds: linear.Bounds{Time: patience}, Artifacts: r.ArtifactDir(),
 	})
 	if err != nil {
 		r.Fatalf("seed %d, round %d: %v", r.seed, n, err)
