@@ -3,6 +3,7 @@ package audit_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/integration/audit"
 	"github.com/holdfast-io/holdfast/messages"
@@ -14,6 +15,8 @@ type book struct {
 	records       []*journal.Record
 	number, epoch uint64
 	atMs          int64
+	// remember is for how long owners remember free resources; 0: that is not checked.
+	remember time.Duration
 }
 
 func newBook() *book { return new(book).opened() }
@@ -87,6 +90,12 @@ func (b *book) ordered(kind messages.Event_Kind, extends, sets uint64) *book {
 	g := lease("a", 1)
 	g.ExtendOrder, g.SetOrder = extends, sets
 	return b.put(&journal.Commit{Changes: []*journal.Change{{Kind: kind, Grant: g}}})
+}
+
+// remembers says that owners remember free resources for a minute.
+func (b *book) remembers() *book {
+	b.remember = time.Minute
+	return b
 }
 
 func (b *book) openedAt(unixMillis int64) *book {
@@ -244,6 +253,10 @@ var journals = []struct {
 	{"a page that forgets what is held", newBook().change(acquired, "a", 1).page(1), "forgets it where token 1 stands"},
 	{"a page that forgets without a floor", newBook().lived("a", 1).page(0), "forgets it where token 1 stands"},
 	{"a token that was forgotten", newBook().lived("a", 1).page(1).change(acquired, "b", 1), "behind token 1"},
+	{"a page that forgets in time", newBook().remembers().at(1000, acquired).at(1400, released).page(1).openedAt(61_400),
+		""},
+	{"a page that forgets early", newBook().remembers().at(1000, acquired).at(1400, released).page(1).openedAt(59_000),
+		"it was forgotten no more than 57.6s after its last change"},
 	{"a floor that falls", newBook().page(3).page(2), "lowers the floor"},
 }
 
@@ -251,6 +264,7 @@ func TestJournals(t *testing.T) {
 	for _, j := range journals {
 		t.Run(j.name, func(t *testing.T) {
 			s := audit.New(0)
+			s.Remember = j.remember
 			for i, r := range j.records {
 				found := text(s.Read(uint64(i+1), r))
 				if last := i == len(j.records)-1; !last || j.wanted == "" {

@@ -43,6 +43,7 @@ func (s *Shard) page(p *journal.Page) {
 			r.adopt(e, wrong)
 		} else if r.forget(p, wrong) {
 			s.Forgotten++
+			s.forgot = append(s.forgot, name)
 		}
 	}
 }

@@ -14,6 +14,8 @@ const (
 	// wallSlack is by how many milliseconds the wall clock that stamps commits may differ from the clock that
 	// leases end by.
 	wallSlack = 5
+	// rememberSlack is for the drift of clocks, and for what is not known of the time of a commit.
+	rememberSlack = 2 * time.Second
 	// rememberedFor is for how long an owner of a shard remembers a request at least whose lease has ended.
 	rememberedFor = int64(time.Minute / time.Millisecond)
 )

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
@@ -31,6 +32,10 @@ func (v Violation) String() string {
 // Shard checks the journal of one shard. It is not safe for concurrent use.
 type Shard struct {
 	Totals
+	// Remember is for how long owners remember free resources at least, by the clock that stamps the commits; 0: that
+	// is not known, as those of several machines differ.
+	Remember time.Duration
+
 	number   uint32
 	partial  bool
 	position uint64
@@ -45,6 +50,8 @@ type Shard struct {
 	writer    *journal.Writer
 	openers   map[uint64]bool // by incarnation
 	resources map[string]*resource
+	// forgot are the resources that pages have left out since the last commit.
+	forgot []string
 
 	reading Violation // what all violations of the present record have in common
 	found   []Violation
@@ -150,6 +157,7 @@ func (s *Shard) commit(c *journal.Commit) {
 		s.wrong("", "its watermark is commit %d, behind watermark %d", c.GetPublished(), s.published)
 	}
 	s.published = c.GetPublished()
+	s.forgetting(c)
 	if c.GetOpened() {
 		for _, r := range s.resources {
 			r.opened(c, s.handOver)
@@ -166,6 +174,19 @@ func (s *Shard) commit(c *journal.Commit) {
 	for _, m := range c.GetChanges() {
 		s.resource(m.Name()).interrupted("the end of the commit", s.of(m.Name()))
 	}
+}
+
+// forgetting checks that what pages have left out has not changed for as long as owners remember it. When a page was
+// written is not recorded, but that it was before this commit.
+func (s *Shard) forgetting(c *journal.Commit) {
+	for _, name := range s.forgot {
+		age := time.Duration(c.GetAtMs()-s.resources[name].changedAt) * time.Millisecond
+		if s.Remember > 0 && age < s.Remember-rememberSlack {
+			s.wrong(name, "it was forgotten no more than %v after its last change; owners remember it for %v", age,
+				s.Remember)
+		}
+	}
+	s.forgot = s.forgot[:0]
 }
 
 // of returns what reports a violation of a resource.

@@ -24,6 +24,8 @@ type Terms struct {
 	// Slack is by how much the clocks of client and service may differ; 0: a millisecond, since they
 	// are one and the same.
 	Slack time.Duration
+	// Remember is for how long nodes remember free names at least; 0: the clocks of the journal's writers do not show it.
+	Remember time.Duration
 	// Full: nodes may have reached their limit of leases.
 	Full bool
 	// Artifacts is the directory where history, journal, violations and pictures are kept when something
@@ -118,7 +120,7 @@ func (c *checking) whole(ctx context.Context, events []*Events) {
 	if c.journal.partial {
 		return
 	}
-	wrong, held, lost := c.journal.Audit()
+	wrong, held, lost := c.journal.Audit(c.Remember)
 	c.is("journal", "", wrong...)
 	if len(wrong) == 0 { // or the replay is bound to stumble over the same
 		c.is("replay", "", checkReplay(ctx, c.journal, held, lost)...)

@@ -153,6 +153,19 @@ var holdPairs = []struct {
 	},
 }
 
+// An owner that has lost a lease is refused only by a node that may be full, and another one never gets it.
+func TestFullNodeLetsNobodyTakeBack(t *testing.T) {
+	full := linear.Terms{Full: true}
+	refused := history(brokenDelayed(acquire("a", 4, 5).heldBack()))
+	if _, err := linear.Check(t.Context(), refused, nil, nil, full); err != nil {
+		t.Errorf("the owner is refused by a full node: %v", err)
+	}
+	another := history(brokenDelayed(acquire("b", 4, 5).granted(2)))
+	if _, err := linear.Check(t.Context(), another, nil, nil, full); !errors.Is(err, linear.ErrViolated) {
+		t.Errorf("another owner gets it: %v", err)
+	}
+}
+
 func TestHold(t *testing.T) {
 	for _, pair := range holdPairs {
 		t.Run(pair.rule, func(t *testing.T) {

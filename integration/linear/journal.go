@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -186,13 +187,14 @@ func retimeEntry(e *journal.Entry, acquired map[leaseName]int64) {
 	}
 }
 
-// Audit checks each shard's records by [audit.Shard]. It returns what is wrong, who holds what at the end, and which
-// lost leases hold their resources back.
-func (j *Journal) Audit() (wrong []string, held, lost map[string][]*journal.Grant) {
+// Audit checks each shard's records by [audit.Shard], with its Remember. It returns what is wrong, who holds what at the
+// end, and which lost leases hold their resources back.
+func (j *Journal) Audit(remember time.Duration) (wrong []string, held, lost map[string][]*journal.Grant) {
 	held, lost = make(map[string][]*journal.Grant), make(map[string][]*journal.Grant)
 	j.forgotten = nil
 	for shard, log := range j.shards {
 		s := audit.New(uint32(shard))
+		s.Remember = remember
 		for _, r := range log {
 			for _, v := range s.Read(r.position, r.Record) {
 				wrong = append(wrong, v.String())

@@ -21,7 +21,7 @@ func (r *run) checkTokens() error {
 	if err != nil {
 		return fmt.Errorf("it is not known to whom tokens were granted: %w", err)
 	}
-	wrong, _, _ := j.Audit()
+	wrong, _, _ := j.Audit(0)
 	for _, w := range wrong {
 		r.wrong("%s", w)
 	}

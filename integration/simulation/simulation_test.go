@@ -136,7 +136,9 @@ func (x Trial) check(t *testing.T) (Outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	report, err := linear.Check(t.Context(), o.History, o.Journal, nil, linear.Terms{Full: x.Capacity.Held > 0})
+	report, err := linear.Check(t.Context(), o.History, o.Journal, nil, linear.Terms{
+		Full: x.Capacity.Held > 0, Remember: x.Tuning.Remember,
+	})
 	if report.Forgotten > 0 {
 		o.Tally["forgotten"] = report.Forgotten
 	}

@@ -23,7 +23,7 @@ func finished(t *testing.T, url string) (j *linear.Journal) {
 		if j, err = linear.ReadJournal(t.Context(), nc, messages.DefaultPrefix); err != nil {
 			t.Fatal(err)
 		}
-		wrong, held, lost := j.Audit()
+		wrong, held, lost := j.Audit(0)
 		if len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
