@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,25 @@ func TestCounts(t *testing.T) {
 		if got := c.count(outputs[c.name]); !maps.Equal(got, want[c.name]) {
 			t.Errorf("%s: counted %v, want %v", c.name, got, want[c.name])
 		}
+	}
+}
+
+// A command that passes and has run no test is a failure.
+func TestNothingIsCounted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("bin/night", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("tools", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("tools")
+	c := campaign{
+		name: "gone", command: []string{"echo", "ok", "[no tests to run]"}, counts: map[string]string{judged: `(\d+)`},
+	}
+	r := c.run(t.Context(), time.Minute, 7, 0)
+	if !r.Failed || r.Failure[0] != errNothing.Error() {
+		t.Errorf("got %+v", r)
 	}
 }
 
