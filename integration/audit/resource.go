@@ -14,7 +14,7 @@ const (
 	// wallSlack is by how many milliseconds the wall clock that stamps commits may differ from the clock that
 	// leases end by.
 	wallSlack = 5
-	// rememberSlack is for the drift of clocks, and for what is not known of the time of a commit.
+	// rememberSlack is for the drift of clocks.
 	rememberSlack = 2 * time.Second
 	// rememberedFor is for how long an owner of a shard remembers a request at least whose lease has ended.
 	rememberedFor = int64(time.Minute / time.Millisecond)
@@ -49,6 +49,8 @@ type resource struct {
 	high, above uint64
 	// changedAt is when it last changed.
 	changedAt int64
+	// decidedAfter is a time before its last change was decided: that of the commit before, on which the next one waited.
+	decidedAfter int64
 	// requests are those whose grants the present owner has to remember.
 	requests map[request]granted
 	// downgraded is the lease that the change before has ended, and that goes on with the next one; nil: none.

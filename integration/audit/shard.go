@@ -32,8 +32,8 @@ func (v Violation) String() string {
 // Shard checks the journal of one shard. It is not safe for concurrent use.
 type Shard struct {
 	Totals
-	// Remember is for how long owners remember free resources at least, by the clock that stamps the commits; 0: that
-	// is not known, as those of several machines differ.
+	// Remember is for how long owners remember free resources at least, by the clock that stamps the commits, if each
+	// commit has all that was decided before it; 0: that is not known.
 	Remember time.Duration
 
 	number   uint32
@@ -50,6 +50,8 @@ type Shard struct {
 	writer    *journal.Writer
 	openers   map[uint64]bool // by incarnation
 	resources map[string]*resource
+	// committedAt is the time of the last commit.
+	committedAt int64
 	// forgot are the resources that pages have left out since the last commit.
 	forgot []string
 
@@ -173,17 +175,18 @@ func (s *Shard) commit(c *journal.Commit) {
 	}
 	for _, m := range c.GetChanges() {
 		s.resource(m.Name()).interrupted("the end of the commit", s.of(m.Name()))
+		s.resource(m.Name()).decidedAfter = s.committedAt
 	}
+	s.committedAt = c.GetAtMs()
 }
 
 // forgetting checks that what pages have left out has not changed for as long as owners remember it. When a page was
 // written is not recorded, but that it was before this commit.
 func (s *Shard) forgetting(c *journal.Commit) {
 	for _, name := range s.forgot {
-		age := time.Duration(c.GetAtMs()-s.resources[name].changedAt) * time.Millisecond
+		age := time.Duration(c.GetAtMs()-s.resources[name].decidedAfter) * time.Millisecond
 		if s.Remember > 0 && age < s.Remember-rememberSlack {
-			s.wrong(name, "it was forgotten no more than %v after its last change; owners remember it for %v", age,
-				s.Remember)
+			s.wrong(name, "it was forgotten within %v of its last change; owners remember it for %v", age, s.Remember)
 		}
 	}
 	s.forgot = s.forgot[:0]

@@ -24,7 +24,7 @@ type Terms struct {
 	// Slack is by how much the clocks of client and service may differ; 0: a millisecond, since they
 	// are one and the same.
 	Slack time.Duration
-	// Remember is for how long nodes remember free names at least; 0: the clocks of the journal's writers do not show it.
+	// Remember is as in [audit.Shard].
 	Remember time.Duration
 	// Full: nodes may have reached their limit of leases.
 	Full bool

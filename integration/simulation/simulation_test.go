@@ -136,9 +136,11 @@ func (x Trial) check(t *testing.T) (Outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	report, err := linear.Check(t.Context(), o.History, o.Journal, nil, linear.Terms{
-		Full: x.Capacity.Held > 0, Remember: x.Tuning.Remember,
-	})
+	terms := linear.Terms{Full: x.Capacity.Held > 0, Remember: x.Tuning.Remember}
+	if x.Tuning.CommitDecisions > 0 { // a decision may wait for several commits
+		terms.Remember = 0
+	}
+	report, err := linear.Check(t.Context(), o.History, o.Journal, nil, terms)
 	if report.Forgotten > 0 {
 		o.Tally["forgotten"] = report.Forgotten
 	}

@@ -92,12 +92,10 @@ var faults = []fault{
 		return func() { w.do(func() { w.Network.Start(s) }) }
 	}},
 	{"a server loses its disk", func(w *world, dice *rand.Rand) func() {
-		s := w.anyServer(dice)
-		w.do(func() {
-			w.Network.Stop(s)
-			w.Network.Wipe(s)
-		})
-		return func() { w.do(func() { w.Network.Start(s) }) }
+		return w.rewind(w.anyServer(dice), 0)
+	}},
+	{"a server comes back with an old copy of its disk", func(w *world, dice *rand.Rand) func() {
+		return w.rewind(w.anyServer(dice), dice.Float64())
 	}},
 	{"the servers are parted", func(w *world, dice *rand.Rand) func() {
 		servers := slices.Clone(w.Servers)
@@ -145,6 +143,15 @@ func (w *world) anyClient(dice *rand.Rand) string {
 
 // endsOf are what the network calls the connections of a node.
 func endsOf(node string) []string { return []string{node, storageOf(node)} }
+
+// rewind stops a server, which has only a part of its disk when it starts again.
+func (w *world) rewind(server string, part float64) (start func()) {
+	w.do(func() {
+		w.Network.Stop(server)
+		w.Network.Rewind(server, part)
+	})
+	return func() { w.do(func() { w.Network.Start(server) }) }
+}
 
 // slow lets everything from and to some ends take longer, as over a distance.
 func (w *world) slow(ends []string, dice *rand.Rand) (mend func()) {

@@ -234,14 +234,14 @@ func (n *Network) Fill(name string) { n.server(name).full++ }
 // Empty takes back one [Network.Fill].
 func (n *Network) Empty(name string) { n.server(name).full-- }
 
-// Wipe lets a server that is stopped lose its disk, unless that is the last one that has a stream as it is: it comes
-// back with nothing, and learns the rest from the others.
-func (n *Network) Wipe(name string) {
+// Rewind gives a server that is stopped an older copy of its disk, unless it is the last one that has a stream as it is:
+// this part of each log, from 0 for an empty disk. It gets the rest from the others.
+func (n *Network) Rewind(name string, part float64) {
 	s := n.server(name)
 	for _, stream := range n.streams {
 		for _, r := range stream.replicas {
 			if r.server == s && stream.isWholeWithout(r) {
-				r.synced = 0
+				r.synced = int(part * float64(r.synced))
 				r.crash()
 			}
 		}
