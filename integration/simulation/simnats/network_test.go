@@ -1,9 +1,12 @@
 package simnats_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,5 +84,77 @@ func TestBucketConforms(t *testing.T) {
 				})
 			})
 		})
+	}
+}
+
+// Several writers take one bucket over from one another, as in jetstream, while their connections end, links are cut and
+// leaders step down.
+func TestRivals(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *simnats.Network) {
+		t.Helper()
+		const goal = 400
+		servers := []string{"a", "b", "c"}
+		var rivals journaltest.Rivals
+		var writing sync.WaitGroup
+		open := func(process, server string) journaltest.Journal {
+			nc := connect(t, n, process, server)
+			d, err := jetstream.OpenDeployment(t.Context(), nc,
+				jetstream.DeploymentConfig{Prefix: "holdfast", Shards: 1, Replicas: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d.Bucket(0)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		for i, process := range servers {
+			b := open(process, servers[i])
+			writing.Go(func() { rivals.Write(ctx, b, uint64(i), goal) })
+		}
+		done := make(chan struct{})
+		go func() {
+			writing.Wait()
+			close(done)
+		}()
+		upset(n, servers, done)
+		rivals.Check(t, open("reader", "a"), goal)
+	})
+}
+
+// upset lets one thing after the other go wrong until all is done.
+func upset(n *simnats.Network, processes []string, done <-chan struct{}) {
+	dice := rand.New(rand.NewPCG(1, 0))
+	for {
+		process, other := processes[dice.IntN(len(processes))], processes[dice.IntN(len(processes))]
+		mend := func() {}
+		n.Bus.Do(func() {
+			switch dice.IntN(4) {
+			case 0:
+				n.Reset(process)
+			case 1:
+				n.StepDown("KV_HOLDFAST_0")
+			case 2:
+				n.Cut(process, other)
+				mend = func() { n.Mend(process, other) }
+			case 3:
+				n.Stop(other)
+				mend = func() { n.Start(other) }
+			}
+		})
+		over := wait(done, time.Duration(dice.Int64N(int64(2*time.Second))))
+		n.Bus.Do(mend)
+		if over || wait(done, 500*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// wait waits for a while, and reports whether all is done.
+func wait(done <-chan struct{}, d time.Duration) bool {
+	select {
+	case <-done:
+		return true
+	case <-time.After(d):
+		return false
 	}
 }
