@@ -202,9 +202,9 @@ func (t *trial) begin(ctx context.Context) error {
 	}
 	t.watch = linear.RecordWatch(ctx, "watch", watcher)
 	t.load, err = linear.StartLoad(ctx, linear.LoadConfig{
-		Connect: func(int) (*nats.Conn, error) { return t.connect() }, Account: t.account,
-		Shards: info.Shards, Clients: t.clients, Resources: t.names(), Ephemeral: t.ephemeral, Shared: true, Hot: t.hot,
-		Seed: t.seed,
+		Connect: func(int) (*nats.Conn, error) { return t.connect() }, Tenant: t.account, Identity: t.account,
+		Imported: t.account != "", Shards: info.Shards, Clients: t.clients, Resources: t.names(),
+		Ephemeral: t.ephemeral, Shared: true, Hot: t.hot, Seed: t.seed,
 	})
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ type client struct {
 	owner    string
 	lives    int
 	requests int
+	sessions int
 	// stretch makes the TTLs of one owner differ.
 	stretch  uint32
 	encoding messages.Encoding
@@ -48,25 +49,25 @@ const mostStretch = 100
 func (l *Load) newClient(number int, nc *nats.Conn) *client {
 	c := &client{
 		Load: l, inbox: &inbox{nc: nc, now: l.Now}, number: number, dice: rand.New(rand.NewPCG(l.Seed, uint64(number))),
-		direct: l.Shards > 0 && number%2 == 1, batched: l.Shards > 0 && l.Account == "" && number%8 >= 5 &&
+		direct: l.Shards > 0 && number%2 == 1, batched: l.Shards > 0 && !l.Imported && number%8 >= 5 &&
 			number%2 == 1, encoding: []messages.Encoding{messages.Protobuf, messages.JSON}[number/2%2],
 	}
 	c.rename()
 	return c
 }
 
-// OwnerOf returns the name of an owner of an account whose owners are verified; empty: they are not.
-func OwnerOf(account, name string) string {
-	if account == "" {
+// OwnerOf returns the name of an owner that the service verifies by an identity; empty: it does not.
+func OwnerOf(identity, name string) string {
+	if identity == "" {
 		return name
 	}
-	return account + "/" + name
+	return identity + "/" + name
 }
 
 func (c *client) rename() {
 	c.lives++
 	c.stretch = 0
-	c.owner = OwnerOf(c.Account, fmt.Sprintf("c%d.%d", c.number, c.lives))
+	c.owner = OwnerOf(c.Identity, fmt.Sprintf("c%d.%d", c.number, c.lives))
 	if (c.number+c.lives)%2 == 0 {
 		c.owner = secretive(c.owner)
 	}

@@ -20,10 +20,13 @@ type LoadConfig struct {
 	// cut off, then does so with less effect. The load does not close it. It is to reconnect for ever.
 	Connect func(client int) (*nats.Conn, error)
 	Prefix  messages.Prefix // empty: the default
-	// Account is that of the clients if it is a tenant with verified owners: in the history are the qualified names of
-	// the resources, owners begin with the account, and there are no batches, which come through no import. Empty: it
-	// is none.
-	Account string
+	// Tenant is the account of the clients if that is one: the names in the history are qualified. Empty: it is none.
+	Tenant string
+	// Identity is what the service calls the clients if their owners are verified: all owners begin with it. Empty: they
+	// are not.
+	Identity string
+	// Imported: requests come through the import of a service, through which no batches come.
+	Imported bool
 	// Shards lets half of the clients use the direct endpoints, and all of them use sessions; 0: all use the front one,
 	// and no sessions, which would be of all shards there.
 	Shards uint32
@@ -37,6 +40,12 @@ type LoadConfig struct {
 	// Shared: every second of them, beginning with the second, is used by readers, writers and users of semaphores.
 	Shared  bool
 	Clients int // 0: 24
+	// History is where the operations are recorded; nil: in one that begins now. Loads of different tenants may share
+	// it.
+	History *History
+	// Sessions begins the ids of sessions, which no load has had before in the same tenant, and the loads of others may
+	// have now; empty: each id has something random.
+	Sessions string
 	// Seed fixes what the clients want, not how the machine interleaves them.
 	Seed uint64
 	// Resend is how long a client waits for an answer before it sends the request again; 0: 500 ms.
@@ -60,6 +69,9 @@ func (c LoadConfig) withDefaults() (LoadConfig, error) {
 	}
 	if len(c.TTLs) == 0 {
 		c.TTLs = []time.Duration{200 * time.Millisecond, time.Second, 4 * time.Second}
+	}
+	if c.History == nil {
+		c.History = NewHistory()
 	}
 	setDefault(&c.Clients, 24)
 	setDefault(&c.Hot, 33)
@@ -111,14 +123,14 @@ func StartLoad(ctx context.Context, cfg LoadConfig) (*Load, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Load{LoadConfig: cfg, History: NewHistory(), stopping: make(chan struct{})}
+	l := &Load{LoadConfig: cfg, History: cfg.History, stopping: make(chan struct{})}
 	for i, name := range cfg.Resources {
 		key, err := messages.EncodeKey(name)
 		if err != nil {
 			return nil, fmt.Errorf("load: %w", err)
 		}
 		l.targets = append(l.targets, &resource{
-			name: messages.Qualify(cfg.Account, name), key: key, ephemeral: i >= len(cfg.Resources)-cfg.Ephemeral,
+			name: messages.Qualify(cfg.Tenant, name), key: key, ephemeral: i >= len(cfg.Resources)-cfg.Ephemeral,
 			shared: cfg.Shared && i%2 == 1,
 		})
 	}

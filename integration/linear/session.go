@@ -27,10 +27,7 @@ const shortSession = 500 * time.Millisecond
 // together takes some resources of a shard in a session, and uses them.
 func (c *client) together() {
 	group := c.groups[c.dice.IntN(len(c.groups))]
-	// A load that ran before on the same node may have left a session of the same owner, whose end would be that of
-	// this one.
-	id := fmt.Sprintf("session-of-%s-%s-%s", c.owner, c.id(), rand.Text()[:8])
-	s := &session{client: c, id: id, owner: c.owner, ttl: c.ttl()}
+	s := &session{client: c, id: c.sessionID(), owner: c.owner, ttl: c.ttl()}
 	s.until = c.Now() + millis(s.ttl)
 	for range 1 + c.dice.IntN(3) {
 		s.acquire(group[c.dice.IntN(len(group))])
@@ -42,6 +39,17 @@ func (c *client) together() {
 	if s.isUsable() {
 		s.leave()
 	}
+}
+
+// sessionID returns the id of a new session.
+func (c *client) sessionID() string {
+	c.sessions++
+	if c.Sessions != "" {
+		return fmt.Sprintf("%s-%d-of-client-%d", c.Sessions, c.sessions, c.number)
+	}
+	// A load that ran before on the same node may have left a session of the same owner, whose end would be that of
+	// this one.
+	return fmt.Sprintf("session-of-%s-%s-%s", c.owner, c.id(), rand.Text()[:8])
 }
 
 // isUsable reports whether the client knows how the session stands, and has leases in it.

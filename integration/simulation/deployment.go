@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
@@ -28,6 +29,9 @@ type Deployment struct {
 	// Tuning and Capacity are those of each node.
 	Tuning   actors.Tuning
 	Capacity node.Capacity
+	// Tenants and Identity are those of each node; with tenants it logs in to the account of the nodes.
+	Tenants  map[string]node.TenantLimits
+	Identity identity.Mode
 	// Clock returns the clock of a node's machine; nil: all have the true time.
 	Clock func(node int) actors.Clock
 	// Replaying is called with each record that a node replays; nil: nothing is.
@@ -86,7 +90,7 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 	p := &process{}
 	var failed error
 	connect := func(process string, opts ...nats.Option) *nats.Conn {
-		nc, err := d.connect(process, i, opts...)
+		nc, err := d.connect(process, i, append(opts, d.login())...)
 		if err != nil {
 			failed = err
 			return nil
@@ -112,6 +116,7 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 	cfg := node.Config{
 		Name: name, Version: "1.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards,
 		Limits: messages.DefaultLimits(), Tuning: d.Tuning, Capacity: d.Capacity,
+		Tenants: d.Tenants, Identity: d.Identity,
 		Journal: func(shard uint32) actors.Journal { return replayed{b.Bucket(shard), d.Replaying, i} }, Clock: clock,
 		Intake: connect(name), Outbox: connect(name), Events: connect(name, nats.NoEcho()), Peers: connect(name),
 		Log: d.Log.With("at", name),
@@ -125,6 +130,14 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 	}
 	d.nodes[name] = p
 	return nil
+}
+
+// login is how nodes log in.
+func (d *Deployment) login() nats.Option {
+	if d.Tenants == nil {
+		return nil
+	}
+	return login(userOf(nodesAccount))
 }
 
 // StopNode stops a node as SIGTERM does. One that does not run stays so.

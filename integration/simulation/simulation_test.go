@@ -42,6 +42,13 @@ var usual = []string{
 	"worker extended", "worker released by another process",
 	"acquire OVERLOADED", "page", "page with a floor", "hand-over", "forgotten", "restored",
 	"panic of actors.(*term).stored", "panic of actors.newTerm", "panic of replay", "panic of actors.(*resourceActor).decide",
+	"another owner refused",
+}
+
+// usualOfTenants is what must have come to each tenant.
+var usualOfTenants = []string{
+	"acquire GRANTED", "acquire HELD", "acquire HELD_BACK", "acquire TIMEOUT", "acquire CANCELLED", "release RELEASED",
+	"extend EXTENDED", "keep EXTENDED", "end RELEASED",
 }
 
 // Whatever goes wrong, each answer of the service is one that a correct lock gives, and agrees with the journal.
@@ -87,7 +94,13 @@ func TestTrials(t *testing.T) {
 			say("in no trial this lasted: %s", f.name)
 		}
 	}
-	for _, what := range usual {
+	all := slices.Clone(usual)
+	for _, tenant := range tenants {
+		for _, what := range usualOfTenants {
+			all = append(all, what+side{tenant: tenant}.String())
+		}
+	}
+	for _, what := range all {
 		if !seen[what] {
 			say("no trial had the outcome: %s", what)
 		}
@@ -164,7 +177,8 @@ func (x Trial) shrink(t *testing.T) Trial {
 func (x Trial) describe(o Outcome) string {
 	lines := []string{fmt.Sprintf("%d nodes, %d servers, %d clients, %d shards of %d replicas, for %v",
 		x.Nodes, x.Servers, x.Clients, x.Shards, x.Replicas, x.Length),
-		fmt.Sprintf("%+v %+v", x.Tuning, x.Capacity)}
+		fmt.Sprintf("%+v %+v", x.Tuning, x.Capacity),
+		fmt.Sprintf("%d tenants, identity %v, operators %t", len(x.Tenants), x.Identity, x.Operators)}
 	for _, f := range o.Faults {
 		lines = append(lines, fmt.Sprintf("%v: %s", f.At, f.Name))
 	}

@@ -19,10 +19,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
 	"github.com/holdfast-io/holdfast/messages"
@@ -48,6 +47,11 @@ type Trial struct {
 	// Tuning and Capacity are those of each node.
 	Tuning   actors.Tuning
 	Capacity node.Capacity
+	// Tenants are served beside none, nil if there are none: the clients are divided among all, and use the same names.
+	// Identity says whose owners are verified. Operators: those of the last tenant are in the account of the nodes.
+	Tenants   map[string]node.TenantLimits
+	Identity  identity.Mode
+	Operators bool
 }
 
 // NewTrial returns a trial whose size is drawn from its seed.
@@ -62,6 +66,7 @@ func NewTrial(seed uint64) Trial {
 	}
 	t.Replicas = min(t.Servers, []int{1, 3, 3, 5}[dice.IntN(4)])
 	t.tune(dice)
+	t.serveTenants()
 	return t
 }
 
@@ -124,7 +129,7 @@ type world struct {
 	// lines are the deliveries of the last instant.
 	instant time.Time
 	lines   []string
-	// records counts those of the journals by what they are.
+	// records counts those of the journals by what they are, on the goroutine of the bus.
 	records map[string]int
 	issued  tokens
 }
@@ -134,7 +139,7 @@ func (x Trial) world(o *Outcome) *world {
 		trial: x, outcome: o, began: time.Now(), trace: sha256.New(), dice: rand.New(rand.NewPCG(x.Seed, 2)),
 		Deployment: &Deployment{
 			Shards: x.Shards, Replicas: x.Replicas, Log: slog.New(slog.DiscardHandler),
-			Tuning: x.Tuning, Capacity: x.Capacity,
+			Tuning: x.Tuning, Capacity: x.Capacity, Tenants: x.Tenants, Identity: x.Identity,
 		},
 		records: make(map[string]int), issued: tokens{highest: make(map[string]messages.Token)},
 	}
@@ -152,6 +157,7 @@ func (x Trial) world(o *Outcome) *world {
 	w.Replaying = func(i int) { w.clocks[i].check(replay) }
 	w.Network = simnats.NewNetwork(simnats.NewBus(x.Seed), w.Servers...)
 	w.Network.Bus.Trace, w.Network.Stored = w.traced, w.stored
+	x.configure(w.Network)
 	return w
 }
 
@@ -191,28 +197,8 @@ func (w *world) run() error {
 			return fmt.Errorf("node %d: %w", i, err)
 		}
 	}
-	var conns []*nats.Conn
-	defer func() {
-		for _, nc := range conns {
-			nc.Close()
-		}
-	}()
-	var resources []string
-	for i := range w.trial.Names {
-		resources = append(resources, fmt.Sprint("r", i))
-	}
-	load, err := linear.StartLoad(ctx, linear.LoadConfig{
-		Connect: func(i int) (*nats.Conn, error) {
-			nc, err := w.connect(fmt.Sprint("c", i), w.dice.IntN(len(w.Servers)))
-			if err == nil {
-				conns = append(conns, nc)
-			}
-			return nc, err
-		},
-		Shards: w.Shards, Resources: resources, Ephemeral: 1, Shared: true, Clients: w.trial.Clients,
-		Seed:  w.trial.Seed,
-		Pause: w.trial.Pause,
-	})
+	load, err := w.startLoad()
+	defer load.disconnect()
 	if err != nil {
 		return err
 	}
@@ -220,8 +206,7 @@ func (w *world) run() error {
 	w.trouble()
 	w.probe()
 	workers.stop()
-	w.outcome.History = load.Stop()
-	w.outcome.Tally = load.Tally()
+	w.outcome.History, w.outcome.Tally = load.stop()
 	workers.add(w.outcome.Tally)
 	for _, c := range w.clocks {
 		for _, function := range c.panicked {

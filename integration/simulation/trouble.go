@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -281,18 +282,25 @@ func (w *world) probe() {
 	w.served("everything is well")
 }
 
-// served checks that each shard grants and releases a lock. A node that may hold few may have no room for it.
+// served checks that each shard grants and releases a lock, to each side. A node that may hold few may have no room for
+// it.
 func (w *world) served(while string) {
 	if w.trial.Capacity.Held > 0 {
 		return
 	}
-	nc, err := w.connect("probe", 1)
+	for _, s := range w.trial.sides() {
+		w.servedTo(s, while)
+	}
+}
+
+func (w *world) servedTo(s side, while string) {
+	nc, err := w.connect("probe", 1, login(s.user))
 	if err != nil {
 		w.note(err)
 		return
 	}
 	defer nc.Close()
-	client, err := holdfast.New(nc, holdfast.Timeout(10*time.Second))
+	client, err := s.client(nc, "probe", holdfast.Timeout(10*time.Second))
 	if err != nil {
 		w.note(err)
 		return
@@ -305,11 +313,18 @@ func (w *world) served(while string) {
 		}
 		cancel()
 		if err != nil {
-			w.note(fmt.Errorf("shard %d is not served while %s: %w", shard, while, err))
+			w.note(fmt.Errorf("shard %d is not served%s while %s: %w", shard, s, while, err))
 		}
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
 	defer cancel()
+	if s.identity != "" {
+		_, err := client.Acquire(ctx, w.nameIn(0), holdfast.Owner("another"))
+		if !errors.Is(err, holdfast.ErrInvalid) {
+			w.note(errors.Join(fmt.Errorf("another owner is not refused%s while %s", s, while), err))
+		}
+		w.do(func() { w.records["another owner refused"]++ })
+	}
 	_ = client.Close(ctx)
 }
 

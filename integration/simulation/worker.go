@@ -19,6 +19,7 @@ import (
 // than it has seen is refused, and a read shows it the fence first. So no increment is lost, and how many were
 // acknowledged is what it says.
 type counter struct {
+	side         side
 	name         string
 	mark         messages.Token
 	value        int
@@ -51,16 +52,21 @@ type workers struct {
 // startWorkers starts those of the trial.
 func (w *world) startWorkers() *workers {
 	g := &workers{world: w, tally: make(map[string]int), stopping: make(chan struct{})}
-	for i := range 6 {
-		g.counters = append(g.counters, &counter{name: fmt.Sprint("counter.", i)})
+	sides := w.trial.sides()
+	for _, s := range sides {
+		for i := range 6 {
+			g.counters = append(g.counters, &counter{side: s, name: fmt.Sprint("counter.", i)})
+		}
 	}
 	for i := range w.trial.Workers {
-		nc, err := w.connect(fmt.Sprint("w", i), i%len(w.Servers))
+		side := i % len(sides)
+		s := sides[side]
+		nc, err := w.connect(fmt.Sprint("w", i), i%len(w.Servers), login(s.user))
 		if err != nil {
 			w.note(err)
 			continue
 		}
-		client, err := holdfast.New(nc, holdfast.Timeout(10*time.Second), holdfast.Secret(secret))
+		client, err := s.client(nc, fmt.Sprint("w", i), holdfast.Timeout(10*time.Second), holdfast.Secret(secret))
 		if err != nil {
 			w.note(err)
 			continue
@@ -70,7 +76,8 @@ func (w *world) startWorkers() *workers {
 			by := time.Duration(dice.Int64N(int64(150 * time.Millisecond)))
 			w.do(func() { w.Network.Slow(fmt.Sprint("w", i), by) })
 		}
-		g.start(&worker{workers: g, client: client, nc: nc, dice: dice})
+		own := g.counters[side*len(g.counters)/len(sides):][:len(g.counters)/len(sides)]
+		g.start(&worker{workers: g, own: own, client: client, nc: nc, dice: dice})
 	}
 	return g
 }
@@ -98,6 +105,8 @@ func (g *workers) start(x *worker) {
 // worker is one thing after the other that a client does.
 type worker struct {
 	*workers
+	// own are the counters of its side.
+	own    []*counter
 	client *holdfast.Client
 	nc     *nats.Conn
 	dice   *rand.Rand
@@ -117,7 +126,7 @@ func (g *workers) stop() {
 	g.work.Wait()
 	for _, c := range g.counters {
 		if c.value != c.acknowledged {
-			g.note(fmt.Errorf("%s: %d increments are acknowledged, and it says %d", c.name, c.acknowledged, c.value))
+			g.note(fmt.Errorf("%s%s: %d increments are acknowledged, and it says %d", c.name, c.side, c.acknowledged, c.value))
 		}
 	}
 }
@@ -140,7 +149,7 @@ func (g *workers) count(what string) {
 
 func (x *worker) run() {
 	for x.rests(x.upTo(2 * time.Second)) {
-		x.increment(x.counters[x.dice.IntN(len(x.counters))])
+		x.increment(x.own[x.dice.IntN(len(x.own))])
 	}
 }
 
@@ -207,7 +216,7 @@ func (x *worker) hold(c *counter, l *holdfast.Lock, ttl time.Duration) {
 		longest += longest / 4
 	case 2:
 		x.forget(c, l)
-		if x.releaseAsAnother(l) {
+		if x.releaseAsAnother(c, l) {
 			x.count("released by another process")
 			pass(2*max(ttl, lengths[0]) + 10*time.Second)
 			if l.Valid() {
@@ -229,13 +238,13 @@ func (x *worker) extend(l *holdfast.Lock, ttl time.Duration) {
 }
 
 // releaseAsAnother releases a lock as another process of its owner does, and reports whether the service has done it.
-func (x *worker) releaseAsAnother(l *holdfast.Lock) bool {
+func (x *worker) releaseAsAnother(c *counter, l *holdfast.Lock) bool {
 	payload := request.Encode(&messages.ReleaseRequest{Owner: l.Owner(), Token: uint64(l.Token()), Secret: secret})
 	key, err := messages.EncodeKey(l.Resource())
 	if err != nil {
 		panic(err) // it has a key
 	}
-	answer, err := x.nc.Request(messages.DefaultPrefix.Operation(messages.OpRelease, key), payload, time.Second)
+	answer, err := x.nc.Request(c.side.prefix.Operation(messages.OpRelease, key), payload, time.Second)
 	if err != nil {
 		return false
 	}
@@ -250,8 +259,8 @@ func (g *workers) acquired(c *counter, l *holdfast.Lock) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if h := c.holder; h != nil && h.Valid() {
-		g.note(fmt.Errorf("%s: token %d is held, and the holder of token %d believes that it holds the lock", c.name,
-			l.Token(), h.Token()))
+		g.note(fmt.Errorf("%s%s: token %d is held, and the holder of token %d believes that it holds the lock", c.name,
+			c.side, l.Token(), h.Token()))
 	}
 	if l.Valid() {
 		c.holder = l

@@ -51,8 +51,8 @@ func (n *Network) refuse(at *server, reply string, err *apiError) {
 
 // store lets JetStream have a message, and reports whether it is for it.
 func (n *Network) store(at *server, m *message) bool {
-	if m.from == nil || m.delivered != "" {
-		return false // it comes from JetStream
+	if m.from == nil || m.delivered != "" || m.account != n.JetStream {
+		return false // it comes from JetStream, or does not reach it
 	}
 	if api, is := strings.CutPrefix(m.subject, apiPrefix); is {
 		n.request(at, api, m)

@@ -3,6 +3,7 @@ package simnats
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,9 +26,10 @@ type conn struct {
 	// up and downward are the two directions.
 	up, downward pipe
 
-	user         Permissions
-	noResponders bool
-	echo         bool
+	user    Permissions
+	account string
+	options connectOptions
+	began   time.Time
 	// greeted: the process has an answer to its CONNECT; refused: it is not let in. Both are of the goroutine that
 	// reads.
 	greeted, refused bool
@@ -63,6 +65,9 @@ type message struct {
 	header, data   []byte
 	// delivered is the subject that decides who gets it, if that is another one.
 	delivered string
+	// account is where it is; empty: that of JetStream. imported: it has passed the import of a service.
+	account  string
+	imported bool
 	// from is whose message it is; nil: the server's.
 	from *conn
 }
@@ -70,7 +75,21 @@ type message struct {
 // version is that of the server that is simulated.
 const version = "2.15.2"
 
-const maxPayload = 1 << 20
+const (
+	maxPayload  = 1 << 20
+	clusterName = "simulation"
+)
+
+// connectOptions are what a client says in its CONNECT.
+type connectOptions struct {
+	User         string `json:"user"`
+	Password     string `json:"pass"`
+	Name         string `json:"name"`
+	Lang         string `json:"lang"`
+	Version      string `json:"version"`
+	Echo         bool   `json:"echo"`
+	NoResponders bool   `json:"no_responders"`
+}
 
 // accept makes a connection to a server.
 func (n *Network) accept(process string, s *server) (c *conn, client net.Conn) {
@@ -79,12 +98,12 @@ func (n *Network) accept(process string, s *server) (c *conn, client net.Conn) {
 		network: n, process: process, server: s, socket: socket, written: make(chan struct{}, 1),
 		up:       pipe{network: n, from: process, to: s.name},
 		downward: pipe{network: n, from: s.name, to: process},
-		echo:     true,
+		began:    time.Now(),
 	}
 	info, _ := json.Marshal(map[string]any{
 		"server_id": s.name, "server_name": s.name, "version": version, "proto": 1, "headers": true,
 		"max_payload": maxPayload, "client_id": 1, "jetstream": true, "auth_required": n.Users != nil,
-		"cluster": "simulation",
+		"cluster": clusterName,
 	})
 	c.write(fmt.Appendf(nil, "INFO %s\r\n", info))
 	go c.readAll()
@@ -294,26 +313,20 @@ func (c *conn) greet(op operation) bool {
 
 // connect lets a user in, or not.
 func (c *conn) connect(options string) {
-	var o struct {
-		User         string `json:"user"`
-		Password     string `json:"pass"`
-		Echo         *bool  `json:"echo"`
-		NoResponders bool   `json:"no_responders"`
-	}
-	if err := json.Unmarshal([]byte(options), &o); err != nil {
+	c.options.Echo = true
+	if err := json.Unmarshal([]byte(options), &c.options); err != nil {
 		c.refused = true
 		return
 	}
-	c.noResponders, c.echo = o.NoResponders, o.Echo == nil || *o.Echo
 	if c.network.Users == nil {
 		return
 	}
-	user, known := c.network.Users[o.User]
-	if !known || user.Password != o.Password {
+	user, known := c.network.Users[c.options.User]
+	if !known || user.Password != c.options.Password {
 		c.refused = true
 		return
 	}
-	c.user = user.Permissions
+	c.user, c.account = user.Permissions, user.Account
 }
 
 func (c *conn) subscribe(words []string) {
@@ -348,7 +361,7 @@ func (s *subscription) remove() {
 
 // publish routes a message of the process.
 func (c *conn) publish(subjects []string, op operation) {
-	m := &message{subject: subjects[0], header: op.header, data: op.data, from: c}
+	m := &message{subject: subjects[0], header: op.header, data: op.data, from: c, account: c.account}
 	if len(subjects) > 1 {
 		m.reply = subjects[1]
 	}
@@ -356,13 +369,24 @@ func (c *conn) publish(subjects []string, op operation) {
 		c.sendError(fmt.Sprintf("Permissions Violation for Publish to %q", m.subject))
 		return
 	}
-	if !c.network.route(c.server, m) && m.reply != "" && c.noResponders {
-		c.network.route(c.server, &message{subject: m.reply, header: []byte("NATS/1.0 503\r\n\r\n")})
+	if !c.network.route(c.server, m) && m.reply != "" && c.options.NoResponders {
+		c.network.route(c.server, &message{
+			subject: m.reply, header: fmt.Appendf(nil, "NATS/1.0 503\r\nNats-Subject: %s\r\n\r\n", m.subject),
+			account: c.account,
+		})
 	}
 }
 
 // route lets a message go from a server to all who get it, and reports whether there are any.
-func (n *Network) route(at *server, m *message) (some bool) {
+func (n *Network) route(at *server, m *message) bool {
+	m.account = cmp.Or(m.account, n.JetStream)
+	some := n.spread(at, m)
+	some = n.cross(at, m) || some
+	return n.store(at, m) || some
+}
+
+// spread lets a message go to the subscribers of its account, and reports whether there are any.
+func (n *Network) spread(at *server, m *message) (some bool) {
 	to := m.delivered
 	if to == "" {
 		to = m.subject
@@ -370,7 +394,7 @@ func (n *Network) route(at *server, m *message) (some bool) {
 	queues := make(map[string][]*subscription)
 	var names []string
 	for _, c := range n.conns {
-		if !n.reaches(at, c.server) || c.ended || c == m.from && !c.echo {
+		if !n.reaches(at, c.server) || c.ended || c.account != m.account || c == m.from && !c.options.Echo {
 			continue
 		}
 		for _, s := range c.subscriptions {
@@ -393,7 +417,7 @@ func (n *Network) route(at *server, m *message) (some bool) {
 		some = true
 		n.deliver(at, members[n.Bus.Draw("member "+name+named(m.subject), len(members))], m)
 	}
-	return n.store(at, m) || some
+	return some
 }
 
 // delivers reports whether a subject that was subscribed to is not denied.
@@ -433,8 +457,10 @@ func (n *Network) deliver(at *server, s *subscription, m *message) {
 
 // named returns of a subject what is not drawn at random.
 func named(subject string) string {
-	if strings.HasPrefix(subject, "_INBOX.") {
-		return "_INBOX"
+	for _, random := range []string{"_INBOX.", responsePrefix} {
+		if strings.HasPrefix(subject, random) {
+			return strings.TrimSuffix(random, ".")
+		}
 	}
 	if before, rest, is := strings.Cut(subject, ".~door."); is {
 		_, rest, _ = strings.Cut(rest, ".")

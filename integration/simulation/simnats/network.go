@@ -20,6 +20,9 @@ type Network struct {
 	Delay func(drawn int) time.Duration
 	// Users are the passwords and permissions of the users by their names; nil: everybody may do everything.
 	Users map[string]User
+	// JetStream is the account that has it; empty without accounts. Imports are those of all accounts.
+	JetStream string
+	Imports   []Import
 	// Stored is called on the goroutine of the bus with each message of a stream when it is committed; nil: nothing is.
 	Stored func(stream string, sequence uint64, subject string, data []byte)
 
@@ -38,11 +41,15 @@ type Network struct {
 	routes  map[link]*pipe
 	streams map[string]*stream
 	meta    meta
+	// responses are the places for answers through imports, by the subjects that the service sees; places counts them.
+	responses map[string]*response
+	places    uint64
 }
 
 // User is a user of NATS.
 type User struct {
 	Password    string
+	Account     string // empty without accounts
 	Permissions Permissions
 }
 
@@ -65,7 +72,8 @@ type server struct {
 // NewNetwork returns a network of servers of these names.
 func NewNetwork(b *Bus, names ...string) *Network {
 	n := &Network{
-		Bus: b, down: make(map[link]int), slow: make(map[string]time.Duration), routes: make(map[link]*pipe), streams: make(map[string]*stream),
+		Bus: b, down: make(map[link]int), slow: make(map[string]time.Duration), routes: make(map[link]*pipe),
+		streams: make(map[string]*stream), responses: make(map[string]*response),
 		Delay: func(drawn int) time.Duration { return time.Duration(50+drawn%1000) * time.Microsecond },
 	}
 	for _, name := range names {
@@ -212,6 +220,7 @@ func (n *Network) Stop(name string) {
 			c.end()
 		}
 	}
+	n.forget(s)
 	for _, stream := range n.streams {
 		for _, r := range stream.replicas {
 			if r.server == s {
