@@ -214,6 +214,11 @@ func (w *world) run() error {
 	if err != nil {
 		return err
 	}
+	watchers, err := w.startWatchers()
+	if err != nil {
+		return err
+	}
+	defer watchers.close()
 	workers := w.startWorkers()
 	w.trouble()
 	w.probe()
@@ -231,6 +236,7 @@ func (w *world) run() error {
 			w.note(fmt.Errorf("stop node %d: %w", i, err))
 		}
 	}
+	w.note(watchers.stop())
 	w.do(w.writeTrace)
 	maps.Copy(w.outcome.Tally, w.records)
 	w.outcome.Journal.Retime(func(name string, shown, before int64) int64 {
