@@ -40,7 +40,7 @@ var usual = []string{
 	"acquire RELEASED", "release RELEASED", "release EXPIRED", "extend EXTENDED", "extend EXPIRED", "set UPDATED",
 	"break RELEASED", "confirm RELEASED", "get HELD", "get FREE", "keep EXTENDED", "end RELEASED",
 	"worker extended", "worker released by another process",
-	"acquire OVERLOADED", "page", "page with a floor", "hand-over", "forgotten", "restored",
+	"acquire OVERLOADED", "page", "page with a floor", "hand-over", "forgotten", "restored", "subscription", "watch",
 	"panic of actors.(*term).stored", "panic of actors.newTerm", "panic of replay", "panic of actors.(*resourceActor).decide",
 	"another owner refused",
 }

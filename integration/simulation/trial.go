@@ -202,6 +202,11 @@ func (w *world) run() error {
 	if err != nil {
 		return err
 	}
+	watchers, err := w.startWatchers()
+	if err != nil {
+		return err
+	}
+	defer watchers.close()
 	workers, backups := w.startWorkers(), w.copying()
 	w.trouble()
 	w.probe()
@@ -218,6 +223,7 @@ func (w *world) run() error {
 			w.note(fmt.Errorf("stop node %d: %w", i, err))
 		}
 	}
+	w.note(watchers.stop())
 	if c, ok := <-backups; ok {
 		if err := w.restore(c); err != nil {
 			w.note(fmt.Errorf("restored: %w", err))

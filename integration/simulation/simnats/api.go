@@ -119,11 +119,11 @@ func (n *Network) request(at *server, api string, m *message) {
 	case strings.HasPrefix(api, "STREAM.LEADER.STEPDOWN."):
 		n.ofStream(at, name, m, (*replica).stepDown)
 	case strings.HasPrefix(api, "CONSUMER.CREATE."):
-		n.toMeta(at, func(leader *server) { n.createConsumer(leader, words[2], m) })
+		n.toMeta(at, func(leader *server) { n.createConsumer(leader, words[2], words[3], m) })
 	case strings.HasPrefix(api, "CONSUMER.DELETE."):
 		n.toMeta(at, func(leader *server) {
-			if s := n.streams[words[2]]; s != nil {
-				delete(s.consumers, words[3])
+			if s := n.streams[words[2]]; s != nil && s.consumers[words[3]] != nil {
+				s.consumers[words[3]].remove()
 			}
 			n.answer(leader, m.reply, map[string]any{"type": "io.nats.jetstream.api.v1.consumer_delete_response",
 				"success": true})

@@ -13,6 +13,8 @@ import (
 type consumer struct {
 	replica *replica
 	name    string
+	// number distinguishes the consumers of a network, in the order in which they were made.
+	number  int
 	config  jetstream.ConsumerConfig
 	created time.Time
 	// next is the sequence from which on messages are delivered, delivered counts them.
@@ -32,12 +34,12 @@ type pull struct {
 	sent time.Time
 }
 
-// createConsumer makes a consumer on any server that has the stream.
-func (n *Network) createConsumer(at *server, name string, m *message) {
+// createConsumer makes a consumer of a stream, on any server that has that.
+func (n *Network) createConsumer(at *server, stream, name string, m *message) {
 	var request struct {
 		Config jetstream.ConsumerConfig `json:"config"`
 	}
-	s := n.streams[name]
+	s := n.streams[stream]
 	if s == nil {
 		n.refuse(at, m.reply, errStreamNotFound)
 		return
@@ -56,10 +58,10 @@ func (n *Network) createConsumer(at *server, name string, m *message) {
 		n.refuse(at, m.reply, refusal(400, 10005, "no suitable peers for placement"))
 		return
 	}
+	n.consumers++
 	c := &consumer{
-		replica: on[n.Bus.Draw("consumer "+name, len(on))], name: request.Config.Name, config: request.Config,
-		created: time.Now(),
-		next:    1, used: time.Now(),
+		replica: on[n.Bus.Draw("consumer "+stream, len(on))], name: name, number: n.consumers, config: request.Config,
+		created: time.Now(), next: 1, used: time.Now(),
 	}
 	switch c.config.DeliverPolicy {
 	case jetstream.DeliverByStartSequencePolicy:
@@ -67,10 +69,10 @@ func (n *Network) createConsumer(at *server, name string, m *message) {
 	case jetstream.DeliverNewPolicy:
 		c.next = c.replica.store.last + 1
 	}
-	s.consumers[c.name] = c
+	s.consumers[name] = c
 	n.expire(c)
 	n.answer(at, m.reply, map[string]any{
-		"type": "io.nats.jetstream.api.v1.consumer_create_response", "stream_name": name, "name": c.name,
+		"type": "io.nats.jetstream.api.v1.consumer_create_response", "stream_name": stream, "name": name,
 		"created": c.created, "config": c.config,
 		"num_pending": c.replica.store.pending(c.next, c.config.FilterSubject),
 	})
@@ -86,11 +88,20 @@ func (n *Network) expire(c *consumer) {
 		switch s := c.replica.stream; {
 		case s.consumers[c.name] != c:
 		case len(c.pulls) == 0 && time.Since(c.used) >= life:
-			delete(s.consumers, c.name)
+			c.remove()
 		default:
 			n.expire(c)
 		}
 	})
+}
+
+// remove removes a consumer, as one that nobody asks any more, or whose server has crashed.
+func (c *consumer) remove() {
+	delete(c.replica.stream.consumers, c.name)
+	for _, p := range slices.Clone(c.pulls) {
+		c.finish(p, "409 Consumer Deleted")
+	}
+	c.pulls = nil
 }
 
 // pull takes a request for messages.
@@ -103,6 +114,9 @@ func (c *consumer) pull(m *message) {
 		Heartbeat time.Duration `json:"idle_heartbeat"`
 	}
 	_ = json.Unmarshal(m.data, &request)
+	if c.replica.stream.consumers[c.name] != c {
+		return
+	}
 	n := c.replica.stream.network
 	p := &pull{reply: m.reply, batch: max(request.Batch, 1), bytes: request.MaxBytes, heartbeat: request.Heartbeat,
 		sent: time.Now()}

@@ -33,9 +33,10 @@ type Network struct {
 	mu       sync.Mutex
 	dialers  int
 	accepted []accepted
-	// clients counts the connections that there were.
-	clients uint64
-	down    map[link]int
+	// clients counts the connections that there were, consumers the consumers.
+	clients   uint64
+	consumers int
+	down      map[link]int
 	// slow is how much longer everything takes from and to an end.
 	slow    map[string]time.Duration
 	routes  map[link]*pipe

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
-	"github.com/holdfast-io/holdfast/jetstream"
+	buckets "github.com/holdfast-io/holdfast/jetstream"
 )
 
 // inBubble runs a test in a bubble of its own. nats.go pools timers, and a timer belongs to its bubble.
@@ -65,6 +66,49 @@ func TestRequest(t *testing.T) {
 	})
 }
 
+// Consumers without names are consumers of their own, as those of NATS are: one replaced another that was still asked,
+// and showed by its heartbeats that it was there.
+func TestConsumersWithoutNames(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *simnats.Network) {
+		t.Helper()
+		nc := connect(t, n, "client", "a")
+		defer nc.Close()
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var consumers []jetstream.Consumer
+		for range 2 {
+			c, err := s.CreateConsumer(t.Context(), jetstream.ConsumerConfig{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			consumers = append(consumers, c)
+		}
+		if _, err := js.Publish(t.Context(), "s", nil); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range consumers {
+			if _, err := c.Next(jetstream.FetchMaxWait(time.Second)); err != nil {
+				t.Errorf("consumer %d: %v", i, err)
+			}
+		}
+		if err := s.DeleteConsumer(t.Context(), consumers[0].CachedInfo().Name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := js.Publish(t.Context(), "s", nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := consumers[1].Next(jetstream.FetchMaxWait(time.Second)); err != nil {
+			t.Errorf("after the end of the other one: %v", err)
+		}
+	})
+}
+
 // What a bucket has to do it does on the simulated JetStream as on the real one: see integration/journal.
 func TestBucketConforms(t *testing.T) {
 	for _, replicas := range []int{1, 3} {
@@ -75,8 +119,8 @@ func TestBucketConforms(t *testing.T) {
 					t.Helper()
 					nc := connect(t, n, "node", "a")
 					defer nc.Close()
-					d, err := jetstream.OpenDeployment(t.Context(), nc,
-						jetstream.DeploymentConfig{Prefix: "holdfast", Shards: 1, Replicas: replicas})
+					d, err := buckets.OpenDeployment(t.Context(), nc,
+						buckets.DeploymentConfig{Prefix: "holdfast", Shards: 1, Replicas: replicas})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -98,8 +142,8 @@ func TestRivals(t *testing.T) {
 		var writing sync.WaitGroup
 		open := func(process, server string) journaltest.Journal {
 			nc := connect(t, n, process, server)
-			d, err := jetstream.OpenDeployment(t.Context(), nc,
-				jetstream.DeploymentConfig{Prefix: "holdfast", Shards: 1, Replicas: 3})
+			d, err := buckets.OpenDeployment(t.Context(), nc,
+				buckets.DeploymentConfig{Prefix: "holdfast", Shards: 1, Replicas: 3})
 			if err != nil {
 				t.Fatal(err)
 			}

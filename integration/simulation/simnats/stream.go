@@ -1,6 +1,7 @@
 package simnats
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -324,8 +325,11 @@ func (r *replica) commit(length int) {
 			e.done(result)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.stream.consumers)) {
-		if c := r.stream.consumers[name]; c.replica == r {
+	consumers := slices.SortedFunc(maps.Values(r.stream.consumers), func(a, b *consumer) int {
+		return cmp.Compare(a.number, b.number)
+	})
+	for _, c := range consumers {
+		if c.replica == r {
 			c.pump()
 		}
 	}
@@ -359,9 +363,9 @@ func (s *stream) isWholeWithout(r *replica) bool {
 // crash leaves of a replica what is on its disk.
 func (r *replica) crash() {
 	r.log, r.committed, r.store, r.leads = slices.Clip(r.log[:r.synced]), 0, newStore(r.stream.config), false
-	for name, c := range r.stream.consumers {
+	for _, c := range r.stream.consumers {
 		if c.replica == r {
-			delete(r.stream.consumers, name)
+			c.remove()
 		}
 	}
 }
