@@ -79,7 +79,7 @@ func (w *world) copying() <-chan copied {
 }
 
 func (w *world) copy() ([]byte, error) {
-	nc, err := w.connect("backup", 0)
+	nc, err := w.connect("backup", 0, w.login())
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (w *world) copy() ([]byte, error) {
 // manual allows, and checks that no token of any resource comes again.
 func (w *world) restore(c copied) error {
 	dice := rand.New(rand.NewPCG(w.trial.Seed, 4))
-	nc, err := w.connect("restore", 0)
+	nc, err := w.connect("restore", 0, w.login())
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (w *world) restore(c copied) error {
 	})
 	after := &Deployment{
 		Network: w.Network, Servers: w.Servers, Shards: uint32(1 + dice.IntN(4)), Replicas: w.Replicas, Log: w.Log,
-		Clock: w.Clock,
+		Clock: w.Clock, Tenants: w.Tenants,
 	}
 	if err := after.fill(w.ctx, nc, c.file, w.issued.grants-c.grants); err != nil {
 		return err
@@ -122,14 +122,23 @@ func (w *world) restore(c copied) error {
 		return err
 	}
 	defer after.KillNode(0)
-	client, err := holdfast.New(nc, holdfast.Timeout(10*time.Second))
-	if err != nil {
-		return err
+	clients := make(map[string]*holdfast.Client)
+	for _, tenant := range append([]string{""}, slices.Sorted(maps.Keys(w.Tenants))...) {
+		options := []holdfast.Option{holdfast.Timeout(10 * time.Second)}
+		if tenant != "" {
+			options = append(options, holdfast.Tenant(tenant))
+		}
+		client, err := holdfast.New(nc, options...)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = client.Close(w.ctx) }()
+		clients[tenant] = client
 	}
-	defer func() { _ = client.Close(w.ctx) }()
 	for _, resource := range slices.Sorted(maps.Keys(w.issued.highest)) {
 		highest := w.issued.highest[resource]
-		l, err := acquireAfterAll(w.ctx, client, resource)
+		tenant, name := messages.Unqualify(resource)
+		l, err := acquireAfterAll(w.ctx, clients[tenant], name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", resource, err)
 		}

@@ -48,7 +48,7 @@ var usual = []string{
 // usualOfTenants is what must have come to each tenant.
 var usualOfTenants = []string{
 	"acquire GRANTED", "acquire HELD", "acquire HELD_BACK", "acquire TIMEOUT", "acquire CANCELLED", "release RELEASED",
-	"extend EXTENDED", "keep EXTENDED", "end RELEASED",
+	"extend EXTENDED", "keep EXTENDED", "end RELEASED", "subscription",
 }
 
 // Whatever goes wrong, each answer of the service is one that a correct lock gives, and agrees with the journal.
@@ -65,9 +65,9 @@ func TestTrials(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", x.Seed), func(t *testing.T) {
 			o := judge(t, x)
 			virtual += o.Virtual
-			for what, times := range o.Tally {
+			operations += o.Operations
+			for what := range o.Tally {
 				seen[what] = true
-				operations += times
 			}
 			for _, f := range o.Faults {
 				seen[f.Name] = true
@@ -154,6 +154,7 @@ func (x Trial) check(t *testing.T) (Outcome, error) {
 		terms.Remember = 0
 	}
 	report, err := linear.Check(t.Context(), o.History, o.Journal, nil, terms)
+	o.Operations = report.Operations
 	if report.Forgotten > 0 {
 		o.Tally["forgotten"] = report.Forgotten
 	}

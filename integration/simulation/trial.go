@@ -82,6 +82,8 @@ type Outcome struct {
 	Lasting string
 	// Virtual is how long the trial took for those in it.
 	Virtual time.Duration
+	// Operations is how many were judged as histories.
+	Operations int
 	// Deliveries is how many there were.
 	Deliveries int
 	// Tally counts the operations of each kind by their outcomes, and the records of the journals that are no commits

@@ -9,15 +9,14 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/linear"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
-// watchers receive the events of a trial: one with a plain subscription, and one with Watch, unless the history is
-// shorter than the trial.
+// watchers receive the events of a trial: one of each side with a plain subscription, and one of the nodes' account with
+// Watch, unless the history is shorter than the trial.
 type watchers struct {
 	*world
 	conns []*nats.Conn
-	plain *linear.Events
+	plain []*linear.Events
 	// watch is that of Watch, which client has; nil if there is none.
 	watch  *linear.Events
 	client *holdfast.Client
@@ -25,20 +24,31 @@ type watchers struct {
 
 func (w *world) startWatchers() (*watchers, error) {
 	g := &watchers{world: w}
-	for _, process := range []string{"subscriber", "watcher"} {
-		nc, err := w.connect(process, 0)
+	for _, s := range w.trial.sides() {
+		who := login(s.user)
+		if s.tenant == "" { // an account without a tenant imports no events
+			who = w.login()
+		}
+		nc, err := w.connect("subscriber"+s.String(), 0, who)
 		if err != nil {
 			return g, err
 		}
 		g.conns = append(g.conns, nc)
+		plain, err := linear.RecordSubscription("subscription"+s.String(), nc, s.prefix, s.tenant)
+		if err != nil {
+			return g, err
+		}
+		g.plain = append(g.plain, plain)
 	}
-	var err error
-	g.plain, err = linear.RecordSubscription("subscription", g.conns[0], messages.DefaultPrefix, "")
-	if err != nil || w.trial.Tuning.CompactCommits > 0 {
+	if w.trial.Tuning.CompactCommits > 0 {
+		return g, nil
+	}
+	nc, err := w.connect("watcher", 0, w.login())
+	if err != nil {
 		return g, err
 	}
-	g.client, err = holdfast.New(g.conns[1], holdfast.Timeout(10*time.Second))
-	if err != nil {
+	g.conns = append(g.conns, nc)
+	if g.client, err = holdfast.New(nc, holdfast.Timeout(10*time.Second)); err != nil {
 		return g, err
 	}
 	g.watch = linear.RecordWatch(w.ctx, "watch", g.client)
@@ -56,9 +66,13 @@ func (g *watchers) stop() (err error) {
 		err = errors.Join(err, g.watch.Same(g.outcome.Journal), g.client.Close(ctx))
 		g.records["watch"] += g.watch.Count()
 	}
-	g.plain.Stop()
-	g.records["subscription"] += g.plain.Count()
-	return errors.Join(err, g.plain.Same(g.outcome.Journal))
+	for i, s := range g.trial.sides() {
+		plain := g.plain[i]
+		plain.Stop()
+		g.records["subscription"+s.String()] += plain.Count()
+		err = errors.Join(err, plain.Same(g.outcome.Journal))
+	}
+	return err
 }
 
 func (g *watchers) close() {
