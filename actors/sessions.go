@@ -35,12 +35,14 @@ type sessions struct {
 	waiting map[*lease.Session][]*Request
 }
 
-func newSessions(m *mailbox, epoch uint64, t *tally) *sessions {
-	return &sessions{
+func newSessions(m *mailbox, epoch uint64, most int, t *tally) *sessions {
+	s := &sessions{
 		Sessions: lease.NewSessions(epoch), mailbox: m, place: &activation{tally: t},
 		timers: make(map[*lease.Session]*timer), settling: make(map[*lease.Session]*settlement),
 		waiting: make(map[*lease.Session][]*Request),
 	}
+	s.Max = most
+	return s
 }
 
 // keep takes in a keep. It returns the answer, nil if it has to wait until the session is settled.

@@ -61,7 +61,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 		s.system.Root.Send(self, &termMessage{t, message})
 	}}
 	counts := new(tally)
-	t.sessions = newSessions(m, l.Head().Epoch, counts)
+	t.sessions = newSessions(m, l.Head().Epoch, s.cfg.Tuning.MaxSessions, counts)
 	t.activations = newActivations(s, m, l, t.sessions.Sessions, counts, decided)
 	t.timers = newTimers(m)
 	t.links = newLinks(s, &t.timers, l.Head().Epoch)

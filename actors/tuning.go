@@ -3,6 +3,8 @@ package actors
 import (
 	"reflect"
 	"time"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
 )
 
 // Tuning holds the bounds and delays of a shard. The zero value of a field means its default.
@@ -11,6 +13,8 @@ type Tuning struct {
 	MaxPending int
 	// MaxWaiting is how many requests may queue for one resource.
 	MaxWaiting int
+	// MaxSessions is how many sessions the shard may have; a tenant may have a sixteenth of them.
+	MaxSessions int
 	// CommitDecisions is how many decisions one append carries at most, CommitBytes how many bytes;
 	// NATS takes 1 MB.
 	CommitDecisions, CommitBytes int
@@ -46,6 +50,7 @@ func DefaultTuning() Tuning {
 	return Tuning{
 		MaxPending:      10_000,
 		MaxWaiting:      1_000,
+		MaxSessions:     lease.MaxSessions,
 		CommitDecisions: 1_000,
 		CommitBytes:     512 << 10,
 		CompactCommits:  50_000,

@@ -44,8 +44,8 @@ func (s *Sessions) groupOf(tenant string) *group {
 // of the tenant itself, or else of the one that has most of these.
 func (s *Sessions) hasRoom(tenant string) bool {
 	g := s.groupOf(tenant)
-	full := len(s.byKey) >= MaxSessions
-	if !full && (tenant == "" || g.count < MaxSessions/tenantShares) {
+	full := len(s.byKey) >= s.Max
+	if !full && (tenant == "" || g.count < s.Max/tenantShares) {
 		return true
 	}
 	if full && g.idle.Len() == 0 {

@@ -88,7 +88,7 @@ func (t *turn) refusedSession(id string, secretHash []byte) *messages.Reply {
 	case x == nil && !t.sessions.hasRoom(tenant):
 		return t.overloaded(fmt.Sprintf(
 			"the shard has as many sessions with leases as it may, %d, and of a tenant %d; try later",
-			MaxSessions, MaxSessions/tenantShares))
+			t.sessions.Max, t.sessions.Max/tenantShares))
 	case x == nil:
 		return nil
 	case !x.IsRunning():

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// MaxSessions is how many sessions a shard may have.
+	// MaxSessions is how many sessions a shard may have, unless [Sessions.Max] is another number.
 	MaxSessions = 100_000
 	// tenantShares divides them: no tenant may have more than one share.
 	tenantShares = 16
@@ -27,6 +27,9 @@ func KeyOfSession(id string) SessionKey { return SessionKey(messages.SessionHash
 // states are; it is lost with the shard's owner, and [Sessions.Restore] makes it anew from the leases that are held.
 // No method reads a clock.
 type Sessions struct {
+	// Max is how many there may be, and of one tenant a sixteenth of it. It is set before the first of them comes.
+	Max int
+
 	byKey map[SessionKey]*Session
 	// groups has the sessions of each tenant that had some.
 	groups map[string]*group
@@ -50,7 +53,9 @@ type News struct {
 
 // NewSessions returns the sessions of a shard that has none yet, in an epoch of its journal.
 func NewSessions(epoch uint64) *Sessions {
-	return &Sessions{byKey: make(map[SessionKey]*Session), groups: make(map[string]*group), epoch: epoch}
+	return &Sessions{
+		Max: MaxSessions, byKey: make(map[SessionKey]*Session), groups: make(map[string]*group), epoch: epoch,
+	}
 }
 
 // HasNews reports whether [Sessions.News] has any.

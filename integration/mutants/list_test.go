@@ -37,7 +37,8 @@ var (
 	// names are more than the node may remember.
 	names = suite{folder: "integration/soak", run: "^TestNames$"}
 	// sessions are of resources without a node; keeps and ends are of a shard.
-	sessions = suite{folder: "actors/lease", run: "^TestSessions$"}
+	sessions          = suite{folder: "actors/lease", run: "^TestSessions$"}
+	sessionsOfTenants = suite{folder: "actors/lease", run: "^TestSessionsOfTenantsAreBounded$"}
 	// disconnected are of sessions whose clients are not connected; clientSessions are of the Go client.
 	disconnected   = suite{folder: "actors", run: "^TestPatienceBeginsWithTheLastRequest$"}
 	clientSessions = suite{
@@ -854,6 +855,20 @@ var mutants = []mutant{
 		},
 		found: tenants,
 		says:  `keep of 0123456789abcdef .*NOT_HELD, want EXTENDED`,
+	},
+	{
+		name:  "TenantsShareTheBoundOfSessions",
+		harm:  "a tenant that has all its sessions keeps the others from opening one",
+		edits: []edit{{"actors/lease/group.go", "\tg := s.groups[tenant]\n", "\ttenant = \"\"\n\tg := s.groups[tenant]\n"}},
+		found: sessionsOfTenants,
+		says:  `another tenant: OVERLOADED`,
+	},
+	{
+		name:  "SessionsOfATenantUnbounded",
+		harm:  "a tenant has all sessions that a shard may have, and the others none",
+		edits: []edit{{"actors/lease/group.go", ` && (tenant == "" || g.count < s.Max/tenantShares)`, ""}},
+		found: sessionsOfTenants,
+		says:  `one more of the tenant: GRANTED`,
 	},
 	{
 		name:  "PlainEventsOfTenants",

@@ -42,7 +42,7 @@ var usual = []string{
 	"worker extended", "worker released by another process",
 	"acquire OVERLOADED", "page", "page with a floor", "hand-over", "forgotten", "restored", "subscription", "watch",
 	"panic of actors.(*term).stored", "panic of actors.newTerm", "panic of replay", "panic of actors.(*resourceActor).decide",
-	"another owner refused",
+	"another owner refused", "sessions full",
 }
 
 // usualOfTenants is what must have come to each tenant.

@@ -160,6 +160,7 @@ func (x Trial) world(o *Outcome) *world {
 	w.Network = simnats.NewNetwork(simnats.NewBus(x.Seed), w.Servers...)
 	w.Network.Bus.Trace, w.Network.Stored = w.traced, w.stored
 	x.configure(w.Network)
+	w.Network.Delivered = w.delivered
 	return w
 }
 
@@ -215,6 +216,7 @@ func (w *world) run() error {
 	workers.stop()
 	w.outcome.History, w.outcome.Tally = load.stop()
 	workers.add(w.outcome.Tally)
+	w.crowd()
 	for _, c := range w.clocks {
 		for _, function := range c.panicked {
 			w.outcome.Tally["panic of "+function]++

@@ -300,14 +300,18 @@ func (w *world) servedTo(s side, while string) {
 		return
 	}
 	defer nc.Close()
-	client, err := s.client(nc, "probe", holdfast.Timeout(10*time.Second))
+	opts := []holdfast.Option{holdfast.Timeout(10 * time.Second)}
+	if w.trial.Tuning.MaxSessions > 0 {
+		opts = append(opts, holdfast.PerLockRenewal()) // the load may have all sessions
+	}
+	client, err := s.client(nc, "probe", opts...)
 	if err != nil {
 		w.note(err)
 		return
 	}
 	for shard := range w.Shards {
 		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
-		l, err := client.Acquire(ctx, w.nameIn(shard), holdfast.MaxWait(time.Second))
+		l, err := client.Acquire(ctx, w.nameIn(shard, "probe"), holdfast.MaxWait(time.Second))
 		if err == nil {
 			err = l.Release(ctx)
 		}
@@ -319,7 +323,7 @@ func (w *world) servedTo(s side, while string) {
 	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
 	defer cancel()
 	if s.identity != "" {
-		_, err := client.Acquire(ctx, w.nameIn(0), holdfast.Owner("another"))
+		_, err := client.Acquire(ctx, w.nameIn(0, "probe"), holdfast.Owner("another"))
 		if !errors.Is(err, holdfast.ErrInvalid) {
 			w.note(errors.Join(fmt.Errorf("another owner is not refused%s while %s", s, while), err))
 		}
@@ -328,10 +332,10 @@ func (w *world) servedTo(s side, while string) {
 	_ = client.Close(ctx)
 }
 
-// nameIn returns the name of a resource of a shard.
-func (w *world) nameIn(shard uint32) string {
+// nameIn returns the name of a resource of a shard, which begins with some text.
+func (w *world) nameIn(shard uint32, begin string) string {
 	for i := 0; ; i++ {
-		name := fmt.Sprint("probe.", i)
+		name := fmt.Sprint(begin, ".", i)
 		if key, err := messages.EncodeKey(name); err == nil && messages.ShardOf(key, w.Shards) == shard {
 			return name
 		}

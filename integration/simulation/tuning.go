@@ -22,6 +22,7 @@ func (x *Trial) tune(dice *rand.Rand) {
 	oneIn(6, func() { c.Waiting = int64(1 + dice.IntN(6)) })
 	oneIn(8, func() { c.Held = int64(3 + dice.IntN(3)) })
 	oneIn(8, func() { x.forget(dice) })
+	oneIn(6, func() { t.MaxSessions = 1 + dice.IntN(4) })
 }
 
 // forget makes a trial in which nodes forget names: it is longer, and its clients use more names, each of them rarely.

@@ -75,7 +75,8 @@ type party struct {
 
 func join(tb testing.TB, account string, connect func(...nats.Option) (*nats.Conn, error)) *party {
 	tb.Helper()
-	nc, err := connect(nats.UserInfo(account, "p"), nats.Name("of "+account))
+	nc, err := connect(nats.UserInfo(account, "p"), nats.Name("of "+account),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -214,6 +215,7 @@ func conversation(t *testing.T, connect func(...nats.Option) (*nats.Conn, error)
 	node.must(node.PublishRequest(node.next().Reply, "inbox.node", nil))
 	node.must(node.PublishRequest("nowhere", "inbox.node", nil))
 	see("node", shown(node.next()))
+	node.must(node.PublishRequest("holdfast.stolen", "_R_.x", nil)) // that is for NATS alone
 	node.must(node.Publish("holdfast.fence", nil))
 	see("node", node.until("holdfast.fence")...)
 	for _, p := range []*party{node, alpha, beta} {

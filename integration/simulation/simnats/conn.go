@@ -369,6 +369,10 @@ func (c *conn) publish(subjects []string, op operation) {
 		c.sendError(fmt.Sprintf("Permissions Violation for Publish to %q", m.subject))
 		return
 	}
+	if strings.HasPrefix(m.reply, responsePrefix) {
+		c.sendError(fmt.Sprintf("Permissions Violation for Publish with Reply of %q", m.reply))
+		return
+	}
 	if !c.network.route(c.server, m) && m.reply != "" && c.options.NoResponders {
 		c.network.route(c.server, &message{
 			subject: m.reply, header: fmt.Appendf(nil, "NATS/1.0 503\r\nNats-Subject: %s\r\n\r\n", m.subject),
@@ -444,6 +448,9 @@ func (n *Network) deliver(at *server, s *subscription, m *message) {
 		b = fmt.Appendf(b, "MSG %s %s %s%d\r\n", m.subject, s.sid, reply, len(m.data))
 	}
 	b = append(append(b, m.data...), '\r', '\n')
+	if n.Delivered != nil {
+		n.Delivered(s.conn.account, b)
+	}
 	if at == s.conn.server {
 		s.conn.send(named(m.subject), b)
 		return

@@ -25,6 +25,9 @@ type Network struct {
 	Imports   []Import
 	// Stored is called on the goroutine of the bus with each message of a stream when it is committed; nil: nothing is.
 	Stored func(stream string, sequence uint64, subject string, data []byte)
+	// Delivered is called on the goroutine of the bus with each message to a client of an account, as it is on the wire;
+	// nil: nothing is.
+	Delivered func(account string, message []byte)
 
 	servers []*server
 	conns   []*conn
