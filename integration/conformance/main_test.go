@@ -39,13 +39,14 @@ func TestConformance(t *testing.T) {
 				}
 			}
 			shared := newDeployment(t, 1, 0, "--shards", "4")
+			processes := &pool{t: t, words: d.command}
 			for _, f := range files {
 				t.Run(f.name, func(t *testing.T) {
 					t.Parallel()
 					for _, c := range f.cases {
 						t.Run(c.Name, func(t *testing.T) {
 							t.Parallel()
-							runCase(t, c, shared, d.command)
+							runCase(t, c, shared, processes)
 						})
 					}
 				})
