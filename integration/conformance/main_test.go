@@ -24,7 +24,7 @@ var driverFlag = flag.String("conformance.driver", "",
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	stand.AtOnce(8)
+	stand.AtOnce(16)
 	os.Exit(stand.Main(m))
 }
 
