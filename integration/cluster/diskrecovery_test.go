@@ -65,14 +65,13 @@ func TestDisksRecover(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
 	for _, nodes := range []int{3, 1} {
-		t.Run(fmt.Sprint(nodes, "nodes"), func(t *testing.T) {
-			t.Parallel()
-			c := cluster.Start(t, cluster.Config{Nodes: nodes})
-			mustHealthy(t, c)
-			load(t, c)
-			hit := c.Nodes()[:min(2, nodes)]
-			for _, kind := range []cluster.Kind{cluster.KindDiskFull, cluster.KindFsyncFail} {
-				for _, name := range hit {
+		for _, kind := range []cluster.Kind{cluster.KindDiskFull, cluster.KindFsyncFail} {
+			t.Run(fmt.Sprint(nodes, "nodes/", kind), func(t *testing.T) {
+				t.Parallel()
+				c := cluster.Start(t, cluster.Config{Nodes: nodes})
+				mustHealthy(t, c)
+				load(t, c)
+				for _, name := range c.Nodes()[:min(2, nodes)] {
 					proofs, err := c.During(t.Context(), diskFault, kind.On(name))
 					if err != nil {
 						t.Fatal(err)
@@ -81,7 +80,7 @@ func TestDisksRecover(t *testing.T) {
 					mustGrant(t, c, string(kind)+"-"+name)
 					mustHealthy(t, c)
 				}
-			}
-		})
+			})
+		}
 	}
 }

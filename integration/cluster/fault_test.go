@@ -17,6 +17,24 @@ import (
 	"github.com/holdfast-io/holdfast/integration/cluster"
 )
 
+// pace is the time between two requests, or connections, of the load to a node: without one, the load takes all of
+// the processor time of the machine.
+const pace = 5 * time.Millisecond
+
+// paced calls f again and again until ctx ends.
+func paced(ctx context.Context, f func(i int)) {
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		f(i)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // load keeps every node busy until the test ends, whatever the answers are: a fault without traffic cannot
 // be proved. It also connects anew all the time, as a connection that has lost much is silent for long.
 func load(t *testing.T, c *cluster.Cluster) {
@@ -31,20 +49,20 @@ func load(t *testing.T, c *cluster.Cluster) {
 		}
 		all.Go(func() {
 			request := fmt.Appendf(nil, `{"owner":%q,"ttl_ms":60000,"reentrant":true}`, name)
-			for i := 0; ctx.Err() == nil; i++ {
+			paced(ctx, func(i int) {
 				asking, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 				_, _ = nc.RequestWithContext(asking, fmt.Sprintf("holdfast.acquire.load.%s.%d", name, i%100), request)
 				cancel()
-			}
+			})
 		})
 		all.Go(func() {
 			address := strings.TrimPrefix(nc.Opts.Url, "nats://")
-			for ctx.Err() == nil {
+			paced(ctx, func(int) {
 				if conn, err := net.DialTimeout("tcp", address, 100*time.Millisecond); err == nil {
 					_, _ = conn.Read(make([]byte, 1))
 					conn.Close()
 				}
-			}
+			})
 		})
 	}
 }
@@ -79,37 +97,47 @@ func needRoot(t *testing.T) {
 // Every kind of fault happens to a real cluster, which is well again afterwards.
 func TestFaults(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
-	c := cluster.Start(t, cluster.Config{})
-	mustHealthy(t, c)
-	load(t, c)
 	ms := time.Millisecond
-	steps := [][]cluster.Fault{
-		{cluster.KindFsyncSlow.On("n1").By(50*ms, 0), cluster.KindSlow.On("n2"), cluster.KindMoveLeaders.On()},
-		{cluster.KindDelay.On("n1").By(30*ms, 10*ms), cluster.KindLose.On("n2").At(0.2),
-			cluster.KindDuplicate.On("n3").At(0.5), cluster.KindReset.On("n1").At(0.01)},
-		{cluster.KindFsyncFail.On("n3")}, // what is written needs a quorum to go on
-		{cluster.KindSplit.On("n1", "n2")},
-		{cluster.KindPartition.On("n1"), cluster.KindDeaf.On("n2"), cluster.KindMute.On("n3")},
-		{cluster.KindIsolate.On("n1"), cluster.KindHide.On("n2"), cluster.KindPause.On("n3")},
-		{cluster.KindTerminate.On("n1"), cluster.KindPowerCut.On("n2"), cluster.KindDiskFull.On("n3")},
-		{cluster.KindKillAll.On()},
-		{cluster.KindPowerCutAll.On()},
-		{cluster.KindKill.On("n1"), cluster.KindDiskDead.On("n2")},
-		{cluster.KindFlipBit.On("n3").In("messages", 1)},
-		{cluster.KindTruncate.On("n2").In("log", 1)},
-	}
-	tried := []cluster.Kind{cluster.KindRolling, cluster.KindReplace}
-	for _, faults := range steps {
-		during(t, c, faults...)
-		for _, f := range faults {
+	tried := []cluster.Kind{}
+	// The faults of a step happen at once, and the clusters are hit at the same time.
+	for name, steps := range map[string][][]cluster.Fault{
+		"disturbed": {
+			{cluster.KindFsyncSlow.On("n1").By(50*ms, 0), cluster.KindSlow.On("n2"), cluster.KindMoveLeaders.On()},
+			{cluster.KindDelay.On("n1").By(30*ms, 10*ms), cluster.KindLose.On("n2").At(0.2),
+				cluster.KindDuplicate.On("n3").At(0.5), cluster.KindReset.On("n1").At(0.01)},
+			{cluster.KindFsyncFail.On("n3")}, // what is written needs a quorum to go on
+			{cluster.KindSplit.On("n1", "n2")},
+			{cluster.KindPartition.On("n1"), cluster.KindDeaf.On("n2"), cluster.KindMute.On("n3")},
+			{cluster.KindIsolate.On("n1"), cluster.KindHide.On("n2"), cluster.KindPause.On("n3")},
+		},
+		"broken": {
+			{cluster.KindTerminate.On("n1"), cluster.KindPowerCut.On("n2"), cluster.KindDiskFull.On("n3")},
+			{cluster.KindKillAll.On()},
+			{cluster.KindPowerCutAll.On()},
+			{cluster.KindKill.On("n1"), cluster.KindDiskDead.On("n2")},
+			{cluster.KindFlipBit.On("n3").In("messages", 1)},
+			{cluster.KindTruncate.On("n2").In("log", 1)},
+			{cluster.KindRolling.On()},
+			{cluster.KindReplace.On("n1")},
+		},
+	} {
+		for _, f := range slices.Concat(steps...) {
 			tried = append(tried, f.Kind)
 		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := cluster.Start(t, cluster.Config{})
+			mustHealthy(t, c)
+			load(t, c)
+			for _, faults := range steps {
+				if k := faults[0].Kind; k == cluster.KindRolling || k == cluster.KindReplace {
+					mustHealthy(t, c)
+				}
+				during(t, c, faults...)
+			}
+			mustHealthy(t, c)
+		})
 	}
-	mustHealthy(t, c)
-	during(t, c, cluster.KindRolling.On())
-	mustHealthy(t, c)
-	during(t, c, cluster.KindReplace.On("n1"))
 	if slices.Sort(tried); !slices.Equal(tried, cluster.Kinds()) {
 		t.Errorf("tried were %q of %q", tried, cluster.Kinds())
 	}

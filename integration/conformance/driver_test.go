@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -21,16 +23,18 @@ import (
 // mostLine bounds a line that a driver writes.
 const mostLine = 1 << 20
 
-// driver is a process that carries out commands.
+// driver is a process that carries out the commands of one case after the other.
 type driver struct {
 	process *exec.Cmd
 	in      io.WriteCloser
 	stderr  *stand.Lines
-	begun   int64
 
 	mu sync.Mutex
 	// changed is closed by the next line, and at the end.
-	changed  chan struct{}
+	changed chan struct{}
+	// begun is when the case began, commands and notes are its own; earlier is how many commands came before them.
+	begun    int64
+	earlier  int
 	commands []*command
 	notes    []map[string]any
 	// ended: the output has ended. broken is what was wrong with it.
@@ -44,13 +48,72 @@ type command struct {
 	step *step
 	// sent and came are when it was sent and answered; came is 0 until then.
 	sent, came int64
-	members    map[string]any
 	answer     answer
 }
 
 // answer is a result, or an error.
 type answer struct {
 	ok, err any
+}
+
+// pool has the processes of a language: starting one takes longer than most cases. They end with the test t.
+type pool struct {
+	t     *testing.T
+	words []string
+
+	mu   sync.Mutex
+	idle []*driver
+}
+
+// take returns a process for the case t. It carries out another one if that one has passed.
+func (p *pool) take(t *testing.T) *driver {
+	t.Helper()
+	d := p.reuse()
+	if d == nil {
+		d = startDriver(p.t, p.words)
+		p.t.Cleanup(func() { p.end(d) })
+	}
+	before := len(d.stderr.String())
+	t.Cleanup(func() {
+		if !t.Failed() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.idle = append(p.idle, d)
+			return
+		}
+		_ = d.process.Process.Kill()
+		if text := d.stderr.String()[before:]; text != "" {
+			t.Logf("the driver wrote to standard error:\n%s", text)
+		}
+	})
+	return d
+}
+
+// end ends a process, unless a case has failed with it.
+func (p *pool) end(d *driver) {
+	if !slices.Contains(p.idle, d) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), patience)
+	defer cancel()
+	if err := d.end(ctx); err != nil {
+		p.t.Errorf("%v\nthe driver wrote to standard error:\n%s", err, d.stderr)
+	}
+}
+
+// reuse returns a process that has carried out a case, nil if there is none.
+func (p *pool) reuse() *driver {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		return nil
+	}
+	d := p.idle[len(p.idle)-1]
+	p.idle = p.idle[:len(p.idle)-1]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.begun, d.earlier, d.commands, d.notes = now(), d.earlier+len(d.commands), nil, nil
+	return d
 }
 
 func startDriver(t *testing.T, words []string) *driver {
@@ -80,9 +143,6 @@ func startDriver(t *testing.T, words []string) *driver {
 		_ = d.process.Process.Kill()
 		<-read
 		_ = d.process.Wait()
-		if text := d.stderr.String(); t.Failed() && text != "" {
-			t.Logf("the driver wrote to standard error:\n%s", text)
-		}
 	})
 	return d
 }
@@ -130,6 +190,13 @@ func (d *driver) take(data []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if line["note"] != nil {
+		for _, member := range []string{"lock", "watch"} {
+			name, ok := strings.CutPrefix(fmt.Sprint(line[member]), d.prefix())
+			if line[member] != nil && !ok {
+				return nil // of an earlier case
+			}
+			line[member] = name
+		}
 		d.notes = append(d.notes, line)
 		if line["note"] == "lost" {
 			return between(d.begun, line["at_ns"], at)
@@ -137,10 +204,10 @@ func (d *driver) take(data []byte) error {
 		return nil
 	}
 	id, err := strconv.Atoi(fmt.Sprint(line["id"]))
-	if err != nil || id < 1 || id > len(d.commands) {
+	if err != nil || id <= d.earlier || id > d.earlier+len(d.commands) {
 		return fmt.Errorf("no command has the id %v", line["id"])
 	}
-	c := d.commands[id-1]
+	c := d.commands[id-d.earlier-1]
 	if c.came != 0 {
 		return errors.New("the command was answered before")
 	}
@@ -173,11 +240,24 @@ func moment(told any) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
+// prefix is what names of clients, locks and watches begin with in the process, so that none is there twice.
+func (d *driver) prefix() string {
+	if d.earlier == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d.", d.earlier)
+}
+
 // send sends a command with these members.
 func (d *driver) send(s *step, members map[string]any) (*command, error) {
 	d.mu.Lock()
-	c := &command{id: len(d.commands) + 1, step: s, members: members, sent: now()}
+	c := &command{id: d.earlier + len(d.commands) + 1, step: s, sent: now()}
 	members["id"] = c.id
+	for _, member := range []string{"client", "lock", "watch"} {
+		if name, ok := members[member].(string); ok {
+			members[member] = d.prefix() + name
+		}
+	}
 	d.commands = append(d.commands, c)
 	d.mu.Unlock()
 	data, err := json.Marshal(members)

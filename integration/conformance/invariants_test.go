@@ -115,7 +115,7 @@ func (c *command) acquired() (l lock, ok bool) {
 	return l, err == nil
 }
 
-// violations returns which invariants were broken. The driver has ended.
+// violations returns which invariants were broken. All clients are closed.
 func (r *run) violations(ctx context.Context) (found []error) {
 	r.driver.mu.Lock()
 	defer r.driver.mu.Unlock()

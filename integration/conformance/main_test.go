@@ -24,7 +24,7 @@ var driverFlag = flag.String("conformance.driver", "",
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	stand.AtOnce(8)
+	stand.AtOnce(16)
 	os.Exit(stand.Main(m))
 }
 
@@ -39,13 +39,14 @@ func TestConformance(t *testing.T) {
 				}
 			}
 			shared := newDeployment(t, 1, 0, "--shards", "4")
+			processes := &pool{t: t, words: d.command}
 			for _, f := range files {
 				t.Run(f.name, func(t *testing.T) {
 					t.Parallel()
 					for _, c := range f.cases {
 						t.Run(c.Name, func(t *testing.T) {
 							t.Parallel()
-							runCase(t, c, shared, d.command)
+							runCase(t, c, shared, processes)
 						})
 					}
 				})

@@ -42,8 +42,8 @@ type asked struct {
 	cancel context.CancelFunc
 }
 
-// runCase runs a case with a driver.
-func runCase(t *testing.T, c *testCase, shared *deployment, words []string) {
+// runCase runs a case with a driver of the pool.
+func runCase(t *testing.T, c *testCase, shared *deployment, drivers *pool) {
 	t.Helper()
 	r := &run{
 		T: t, c: c, d: shared, vars: vars{}, commands: map[string]*command{}, asked: map[string]*asked{},
@@ -53,7 +53,7 @@ func runCase(t *testing.T, c *testCase, shared *deployment, words []string) {
 		r.d = newDeployment(t, c.Nodes, c.LastToken, c.Flags...)
 	}
 	r.proxy = proxy.New(t, r.d.url)
-	r.driver = startDriver(t, words)
+	r.driver = drivers.take(t)
 	for i, s := range c.Steps {
 		if err := r.step(s); err != nil {
 			t.Fatalf("%s\nstep %d %s\n%v", c.Says, i+1, compact(s), err)
@@ -389,7 +389,7 @@ func eventually(ctx context.Context, look func() error) error {
 	}
 }
 
-// finish heals everything, closes the clients and ends the driver.
+// finish heals everything and closes the clients.
 func (r *run) finish() error {
 	r.Helper()
 	r.proxy.Resume()
@@ -406,10 +406,7 @@ func (r *run) finish() error {
 	}); err != nil {
 		return fmt.Errorf("not every command was answered: %w", err)
 	}
-	if err := r.free(ctx, begun, closed); err != nil {
-		return err
-	}
-	return r.driver.end(ctx)
+	return r.free(ctx, begun, closed)
 }
 
 // closeClients closes the clients that are open. closed: each of them has released everything, and waits for nothing. A
