@@ -39,7 +39,10 @@ var usual = []string{
 	"acquire GRANTED", "acquire HELD", "acquire HELD_BACK", "acquire TIMEOUT", "acquire CANCELLED", "acquire EXPIRED",
 	"acquire RELEASED", "release RELEASED", "release EXPIRED", "extend EXTENDED", "extend EXPIRED", "set UPDATED",
 	"break RELEASED", "confirm RELEASED", "get HELD", "get FREE", "keep EXTENDED", "end RELEASED",
-	"worker extended", "worker released by another process",
+	"worker extended", "worker released by another process", "worker released by another process, in a session",
+	"worker acquired all", "worker elected", "worker proclaimed", "worker permits", "worker written", "worker shared",
+	"worker downgraded", "worker held back", "worker confirmed", "worker broken", "worker set", "worker reentered",
+	"worker lost", "worker refused by the guard",
 	"acquire OVERLOADED", "page", "page with a floor", "hand-over", "forgotten", "subscription", "watch",
 	"panic of actors.(*term).stored", "panic of actors.newTerm", "panic of replay", "panic of actors.(*resourceActor).decide",
 }

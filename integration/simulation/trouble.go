@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 // fault is something that goes wrong for a while.
@@ -257,6 +256,10 @@ var lasting = []struct {
 // replaced, which begins to count when all nodes have noticed, and as long again for the next one to open.
 const patience = 45 * time.Second
 
+// answering is how long a lock may take that is granted and released while a fault lasts: NATS sends some requests to a
+// node that is cut off, and a client repeats each once a second.
+const answering = 20 * time.Second
+
 // probe checks that each shard is served while a fault lasts, and after it.
 func (w *world) probe() {
 	x := lasting[int(w.trial.Seed%uint64(len(lasting)))]
@@ -285,14 +288,14 @@ func (w *world) served(while string) {
 		return
 	}
 	defer nc.Close()
-	client, err := holdfast.New(nc, holdfast.Timeout(10*time.Second))
+	client, err := holdfast.New(nc, holdfast.Timeout(answering))
 	if err != nil {
 		w.note(err)
 		return
 	}
 	for shard := range w.Shards {
-		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
-		l, err := client.Acquire(ctx, w.nameIn(shard), holdfast.MaxWait(time.Second))
+		ctx, cancel := context.WithTimeout(w.ctx, answering)
+		l, err := client.Acquire(ctx, w.namesIn(shard, "probe.", 1)[0], holdfast.MaxWait(time.Second))
 		if err == nil {
 			err = l.Release(ctx)
 		}
@@ -301,19 +304,9 @@ func (w *world) served(while string) {
 			w.note(fmt.Errorf("shard %d is not served while %s: %w", shard, while, err))
 		}
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, answering)
 	defer cancel()
 	_ = client.Close(ctx)
-}
-
-// nameIn returns the name of a resource of a shard.
-func (w *world) nameIn(shard uint32) string {
-	for i := 0; ; i++ {
-		name := fmt.Sprint("probe.", i)
-		if key, err := messages.EncodeKey(name); err == nil && messages.ShardOf(key, w.Shards) == shard {
-			return name
-		}
-	}
 }
 
 // pass lets virtual time pass.
