@@ -145,24 +145,24 @@ func (g *workers) count(what string) {
 // run does one thing after the other, most often what most clients do.
 func (x *worker) run() {
 	for x.rests(x.upTo(2 * time.Second)) {
-		switch n := x.dice.IntN(32); {
-		case n < 16:
+		switch n := x.dice.IntN(64); {
+		case n < 33:
 			x.useOne(x.counters[x.dice.IntN(len(x.counters))])
-		case n < 19:
+		case n < 39:
 			x.useSeveral()
-		case n < 22:
+		case n < 45:
 			x.lead()
-		case n < 24:
+		case n < 49:
 			x.useSlots()
-		case n < 26:
+		case n < 53:
 			x.write()
-		case n < 28:
+		case n < 57:
 			x.peruse()
-		case n < 30:
+		case n < 61:
 			x.reserve()
-		case n < 31 && x.first:
+		case n < 63 && x.first:
 			x.reenter()
-		case n == 31:
+		case n == 63:
 			x.beInSession()
 		}
 	}
