@@ -179,7 +179,7 @@ func (w *world) fill(s side, most int, sessions bool) (n int) {
 	defer nc.Close()
 	for ; n <= most; n++ {
 		name := fmt.Sprintf("crowd.%t.%d", sessions, n)
-		key, err := messages.EncodeKey(w.nameIn(0, name))
+		key, err := messages.EncodeKey(w.namesIn(0, name+".", 1)[0])
 		if err != nil {
 			panic(err) // it has a key
 		}

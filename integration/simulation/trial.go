@@ -213,9 +213,13 @@ func (w *world) run() error {
 	workers, backups := w.startWorkers(), w.copying()
 	w.trouble()
 	w.probe()
-	workers.stop()
+	for _, g := range workers {
+		g.stop()
+	}
 	w.outcome.History, w.outcome.Tally = load.stop()
-	workers.add(w.outcome.Tally)
+	for _, g := range workers {
+		g.report(w.outcome.Tally)
+	}
 	w.crowd()
 	for _, c := range w.clocks {
 		for _, function := range c.panicked {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 // fault is something that goes wrong for a while.
@@ -265,6 +264,10 @@ var lasting = []struct {
 // replaced, which begins to count when all nodes have noticed, and as long again for the next one to open.
 const patience = 45 * time.Second
 
+// answering is how long a lock may take that is granted and released while a fault lasts: NATS sends some requests to a
+// node that is cut off, and a client repeats each once a second.
+const answering = 20 * time.Second
+
 // probe checks that each shard is served while a fault lasts, and after it.
 func (w *world) probe() {
 	x := lasting[int(w.trial.Seed%uint64(len(lasting)))]
@@ -300,7 +303,7 @@ func (w *world) servedTo(s side, while string) {
 		return
 	}
 	defer nc.Close()
-	opts := []holdfast.Option{holdfast.Timeout(10 * time.Second)}
+	opts := []holdfast.Option{holdfast.Timeout(answering)}
 	if w.trial.Tuning.MaxSessions > 0 {
 		opts = append(opts, holdfast.PerLockRenewal()) // the load may have all sessions
 	}
@@ -310,8 +313,8 @@ func (w *world) servedTo(s side, while string) {
 		return
 	}
 	for shard := range w.Shards {
-		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
-		l, err := client.Acquire(ctx, w.nameIn(shard, "probe"), holdfast.MaxWait(time.Second))
+		ctx, cancel := context.WithTimeout(w.ctx, answering)
+		l, err := client.Acquire(ctx, w.namesIn(shard, "probe.", 1)[0], holdfast.MaxWait(time.Second))
 		if err == nil {
 			err = l.Release(ctx)
 		}
@@ -320,26 +323,16 @@ func (w *world) servedTo(s side, while string) {
 			w.note(fmt.Errorf("shard %d is not served%s while %s: %w", shard, s, while, err))
 		}
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, answering)
 	defer cancel()
 	if s.identity != "" {
-		_, err := client.Acquire(ctx, w.nameIn(0, "probe"), holdfast.Owner("another"))
+		_, err := client.Acquire(ctx, w.namesIn(0, "probe.", 1)[0], holdfast.Owner("another"))
 		if !errors.Is(err, holdfast.ErrInvalid) {
 			w.note(errors.Join(fmt.Errorf("another owner is not refused%s while %s", s, while), err))
 		}
 		w.do(func() { w.records["another owner refused"]++ })
 	}
 	_ = client.Close(ctx)
-}
-
-// nameIn returns the name of a resource of a shard, which begins with some text.
-func (w *world) nameIn(shard uint32, begin string) string {
-	for i := 0; ; i++ {
-		name := fmt.Sprint(begin, ".", i)
-		if key, err := messages.EncodeKey(name); err == nil && messages.ShardOf(key, w.Shards) == shard {
-			return name
-		}
-	}
 }
 
 // pass lets virtual time pass.

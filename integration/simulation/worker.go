@@ -11,86 +11,93 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/clients/request"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
-// counter is a resource that workers increment under a lock. It admits the fences of a guard: a write with a lower one
-// than it has seen is refused, and a read shows it the fence first. So no increment is lost, and how many were
-// acknowledged is what it says.
-type counter struct {
-	side         side
-	name         string
-	mark         messages.Token
-	value        int
-	acknowledged int
-	refused      int
-	// holder is who believes that it holds the lock.
-	holder *holdfast.Lock
-}
-
-// admit reports whether the fence is not lower than one before.
-func (c *counter) admit(fence messages.Token) bool {
-	if fence < c.mark {
-		c.refused++
-		return false
-	}
-	c.mark = fence
-	return true
-}
-
-// workers are the clients of the project that increment counters.
+// workers are the clients of the project of one side that increment counters.
 type workers struct {
 	*world
-	mu       sync.Mutex
-	counters []*counter
-	tally    map[string]int
-	stopping chan struct{}
-	work     sync.WaitGroup
+	side side
+	mu   sync.Mutex
+	// counters have an exclusive lock each. The lock of document is shared by readers, that of reserved holds it back
+	// when it is lost, that of reentered is acquired by reentrant requests alone, and the leader of the election
+	// increments led. slots are those of a semaphore.
+	counters, slots                    []*counter
+	document, reserved, reentered, led *counter
+	tally                              map[string]int
+	stopping                           chan struct{}
+	work                               sync.WaitGroup
 }
 
-// startWorkers starts those of the trial.
-func (w *world) startWorkers() *workers {
-	g := &workers{world: w, tally: make(map[string]int), stopping: make(chan struct{})}
-	sides := w.trial.sides()
-	for _, s := range sides {
-		for i := range 6 {
-			g.counters = append(g.counters, &counter{side: s, name: fmt.Sprint("counter.", i)})
-		}
+// startWorkers starts those of the trial, of all sides.
+func (w *world) startWorkers() (all []*workers) {
+	for _, s := range w.trial.sides() {
+		all = append(all, w.newWorkers(s))
 	}
 	for i := range w.trial.Workers {
-		side := i % len(sides)
-		s := sides[side]
-		nc, err := w.connect(fmt.Sprint("w", i), i%len(w.Servers), login(s.user))
-		if err != nil {
+		if err := all[i%len(all)].add(i); err != nil {
 			w.note(err)
-			continue
 		}
-		client, err := s.client(nc, fmt.Sprint("w", i), holdfast.Timeout(10*time.Second), holdfast.Secret(secret))
-		if err != nil {
-			w.note(err)
-			continue
-		}
-		dice := rand.New(rand.NewPCG(w.trial.Seed, 1000+uint64(i)))
-		if dice.IntN(4) == 0 { // its answers take longer than a session of short leases would like
-			by := time.Duration(dice.Int64N(int64(150 * time.Millisecond)))
-			w.do(func() { w.Network.Slow(fmt.Sprint("w", i), by) })
-		}
-		own := g.counters[side*len(g.counters)/len(sides):][:len(g.counters)/len(sides)]
-		g.start(&worker{workers: g, own: own, client: client, nc: nc, dice: dice})
+	}
+	return all
+}
+
+func (w *world) newWorkers(s side) *workers {
+	g := &workers{
+		world: w, side: s, tally: make(map[string]int), stopping: make(chan struct{}),
+		document: &counter{name: "document"}, reserved: &counter{name: "reserved"},
+		reentered: &counter{name: "reentered"}, led: &counter{name: "election"},
+	}
+	for i := range 6 {
+		g.counters = append(g.counters, &counter{name: fmt.Sprint("counter.", i)})
+	}
+	for i := range slots {
+		g.slots = append(g.slots, &counter{name: fmt.Sprint(semaphore, "#", i)})
 	}
 	return g
+}
+
+// add starts the worker of a number.
+func (g *workers) add(i int) error {
+	name := fmt.Sprint("w", i)
+	nc, err := g.connect(name, i%len(g.Servers), login(g.side.user))
+	if err != nil {
+		return err
+	}
+	dice := rand.New(rand.NewPCG(g.trial.Seed, 1000+uint64(i)))
+	client, err := g.side.client(nc, name, g.side.settings(dice)...)
+	if err != nil {
+		nc.Close()
+		return err
+	}
+	if dice.IntN(4) == 0 { // its answers take longer than a session of short leases would like
+		by := time.Duration(dice.Int64N(int64(150 * time.Millisecond)))
+		g.do(func() { g.Network.Slow(name, by) })
+	}
+	g.start(&worker{workers: g, client: client, nc: nc, dice: dice})
+	return nil
 }
 
 // secret is that of all workers.
 var secret = []byte("the secret of all workers")
 
+// settings draws those of a client. Through an import nothing is released on disconnect.
+func (s side) settings(dice *rand.Rand) []holdfast.Option {
+	all := []holdfast.Option{holdfast.Timeout(10 * time.Second), holdfast.Secret(secret)}
+	switch n := dice.IntN(6); {
+	case n == 0:
+		all = append(all, holdfast.PerLockRenewal())
+	case n == 1 && !s.imported():
+		all = append(all, holdfast.ReleaseOnDisconnect(5*time.Second))
+	}
+	return all
+}
+
 // start starts what a worker does at the same time: its client holds several locks, and keeps them in sessions.
 func (g *workers) start(x *worker) {
 	var tasks sync.WaitGroup
-	for range 1 + x.dice.IntN(3) {
+	for i := range 1 + x.dice.IntN(3) {
 		task := *x
-		task.dice = rand.New(rand.NewPCG(x.dice.Uint64(), 0))
+		task.dice, task.first = rand.New(rand.NewPCG(x.dice.Uint64(), 0)), i == 0
 		tasks.Go(task.run)
 	}
 	g.work.Go(func() {
@@ -105,11 +112,11 @@ func (g *workers) start(x *worker) {
 // worker is one thing after the other that a client does.
 type worker struct {
 	*workers
-	// own are the counters of its side.
-	own    []*counter
 	client *holdfast.Client
 	nc     *nats.Conn
 	dice   *rand.Rand
+	// first: it is the first one of its client.
+	first bool
 }
 
 // chance is true in one of so many cases.
@@ -124,19 +131,31 @@ func (x *worker) upTo(bound time.Duration) time.Duration {
 func (g *workers) stop() {
 	close(g.stopping)
 	g.work.Wait()
-	for _, c := range g.counters {
+	for _, c := range g.all() {
 		if c.value != c.acknowledged {
-			g.note(fmt.Errorf("%s%s: %d increments are acknowledged, and it says %d", c.name, c.side, c.acknowledged, c.value))
+			g.note(fmt.Errorf("%s: %d increments are acknowledged, and it says %d", c.name, c.acknowledged, c.value))
 		}
 	}
 }
 
-// add adds what workers did to a tally.
-func (g *workers) add(tally map[string]int) {
+func (g *workers) all() []*counter {
+	return append(append([]*counter{g.document, g.reserved, g.reentered, g.led}, g.counters...), g.slots...)
+}
+
+// note notes something that is wrong.
+func (g *workers) note(err error) {
+	if tenant := g.side.String(); err != nil && tenant != "" {
+		err = fmt.Errorf("workers%s: %w", tenant, err)
+	}
+	g.world.note(err)
+}
+
+// report adds what workers did to a tally.
+func (g *workers) report(tally map[string]int) {
 	for what, n := range g.tally {
 		tally["worker "+what] += n
 	}
-	for _, c := range g.counters {
+	for _, c := range g.all() {
 		tally["worker refused by the guard"] += c.refused
 	}
 }
@@ -147,9 +166,29 @@ func (g *workers) count(what string) {
 	g.tally[what]++
 }
 
+// run does one thing after the other, most often what most clients do.
 func (x *worker) run() {
 	for x.rests(x.upTo(2 * time.Second)) {
-		x.increment(x.own[x.dice.IntN(len(x.own))])
+		switch n := x.dice.IntN(64); {
+		case n < 33:
+			x.useOne(x.counters[x.dice.IntN(len(x.counters))])
+		case n < 39:
+			x.useSeveral()
+		case n < 45:
+			x.lead()
+		case n < 49:
+			x.useSlots()
+		case n < 53:
+			x.write()
+		case n < 57:
+			x.peruse()
+		case n < 61:
+			x.reserve()
+		case n < 63 && x.first:
+			x.reenter()
+		case n == 63:
+			x.beInSession()
+		}
 	}
 }
 
@@ -168,120 +207,81 @@ var lengths = []time.Duration{time.Second, 3 * time.Second, 10 * time.Second}
 
 func (x *worker) length() time.Duration { return lengths[x.dice.IntN(len(lengths))] }
 
-// increment increments a counter under its lock.
-func (x *worker) increment(c *counter) {
-	ttl := x.length()
-	ctx, cancel := context.WithTimeout(x.ctx, 20*time.Second)
+// waits bounds how long a worker waits for a lock. Some do not wait.
+func (x *worker) waits() holdfast.AcquireOption {
+	if x.chance(8) {
+		return holdfast.MaxWait(0)
+	}
+	return holdfast.MaxWait(5 * time.Second)
+}
+
+// acquiring bounds all that a worker does to acquire.
+func (x *worker) acquiring() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(x.ctx, 20*time.Second)
+}
+
+// acquire acquires the lock of a counter, alone or shared.
+func (x *worker) acquire(c *counter, ttl time.Duration, shares bool, opts ...holdfast.AcquireOption) *holdfast.Lock {
+	ctx, cancel := x.acquiring()
 	defer cancel()
-	options := []holdfast.AcquireOption{holdfast.TTL(ttl), holdfast.MaxWait(5 * time.Second)}
-	if x.chance(3) {
-		options = append(options, holdfast.NoRenewal())
-	}
-	l, err := x.client.Acquire(ctx, c.name, options...)
+	l, err := x.client.Acquire(ctx, c.name, append(opts, holdfast.TTL(ttl), x.waits())...)
 	if err != nil {
-		x.count(outcomeOf(err))
-		return
+		x.refused(c, err)
+		return nil
 	}
-	x.count("acquired")
-	x.acquired(c, l)
-	defer x.release(c, l)
-	x.mu.Lock()
-	admitted, before := c.admit(l.Token()), c.value
-	x.mu.Unlock()
-	if !admitted {
-		return
-	}
-	x.hold(c, l, ttl)
-	if !l.Valid() {
-		x.count("lost")
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if c.admit(l.Token()) {
-		c.value = before + 1
-		c.acknowledged++
+	x.acquired(c, l, shares)
+	return l
+}
+
+// refused notes why a lock could not be had. Some take it from its holder.
+func (x *worker) refused(c *counter, err error) {
+	x.count(outcomeOf(err))
+	e := (*holdfast.Error)(nil)
+	switch {
+	case !errors.As(err, &e):
+	case c == x.reserved:
+		x.confirm(c)
+	case c != x.document && e.Holder != nil && x.chance(3): // a document may be downgraded, and have another token then
+		x.breakLock(c, e.Holder.Token)
 	}
 }
 
-// hold takes its time under a lock. It does not look whether it has lost the lock.
-func (x *worker) hold(c *counter, l *holdfast.Lock, ttl time.Duration) {
-	longest := 2 * ttl
-	switch x.dice.IntN(8) {
-	case 0, 1:
-		for range 1 + x.dice.IntN(4) { // one length after the other: each counts until the next one does
-			longest = x.length()
-			x.extend(l, longest)
-			pass(x.upTo(longest / 4))
-		}
-		longest += longest / 4
-	case 2:
-		x.forget(c, l)
-		if x.releaseAsAnother(c, l) {
-			x.count("released by another process")
-			pass(2*max(ttl, lengths[0]) + 10*time.Second)
-			if l.Valid() {
-				x.note(fmt.Errorf("%v is released by another process, and its holder believes in it for good", l))
-			}
-		}
-	}
-	pass(x.upTo(longest))
-}
-
-func (x *worker) extend(l *holdfast.Lock, ttl time.Duration) {
-	ctx, cancel := context.WithTimeout(x.ctx, time.Second)
+// breakLock takes a lock from its holder, which notices that.
+func (x *worker) breakLock(c *counter, token holdfast.Token) {
+	ctx, cancel := context.WithTimeout(x.ctx, 5*time.Second)
 	defer cancel()
-	if err := l.Extend(ctx, ttl); err != nil {
-		x.count("extend: " + outcomeOf(err))
+	l := x.take(c, token)
+	if err := x.client.Break(ctx, c.name, token, "a worker waits"); err != nil {
+		x.count("break: " + outcomeOf(err))
 		return
 	}
-	x.count("extended")
+	x.count("broken")
+	if l != nil {
+		x.work.Go(func() { x.mustNotice(l, lengths[len(lengths)-1], "broken") })
+	}
 }
 
-// releaseAsAnother releases a lock as another process of its owner does, and reports whether the service has done it.
-func (x *worker) releaseAsAnother(c *counter, l *holdfast.Lock) bool {
-	payload := request.Encode(&messages.ReleaseRequest{Owner: l.Owner(), Token: uint64(l.Token()), Secret: secret})
-	key, err := messages.EncodeKey(l.Resource())
-	if err != nil {
-		panic(err) // it has a key
-	}
-	answer, err := x.nc.Request(c.side.prefix.Operation(messages.OpRelease, key), payload, time.Second)
-	if err != nil {
-		return false
-	}
-	reply := &messages.Reply{}
-	return messages.DecodeReply(messages.Protobuf, answer.Data, reply) == nil &&
-		reply.GetStatus() == messages.Status_RELEASED
-}
-
-// acquired checks that the last holder does not believe any more that it holds the lock: its client has said so before
-// the service has granted the lock to another one.
-func (g *workers) acquired(c *counter, l *holdfast.Lock) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if h := c.holder; h != nil && h.Valid() {
-		g.note(fmt.Errorf("%s%s: token %d is held, and the holder of token %d believes that it holds the lock", c.name,
-			c.side, l.Token(), h.Token()))
-	}
+// mustNotice checks that a holder does not believe for good in a lock that it does not have any more.
+func (g *workers) mustNotice(l believer, ttl time.Duration, why string) {
+	token := l.Token()
+	pass(2*ttl + time.Second)
 	if l.Valid() {
-		c.holder = l
+		g.note(fmt.Errorf("%v, token %d, is %s, and its holder believes in it for good", l, token, why))
 	}
 }
 
-// forget lets the lock have another holder.
-func (g *workers) forget(c *counter, l *holdfast.Lock) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if c.holder == l {
-		c.holder = nil
-	}
+// release gives the lock of a counter back.
+func (x *worker) release(c *counter, l *holdfast.Lock) {
+	_ = x.take(c, l.Token())
+	x.ends("release", l.Release)
 }
 
-func (g *workers) release(c *counter, l *holdfast.Lock) {
-	g.forget(c, l)
-	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
+// ends ends what is held, and counts why that failed.
+func (x *worker) ends(what string, release func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(x.ctx, 10*time.Second)
 	defer cancel()
-	if err := l.Release(ctx); err != nil {
-		g.count("release: " + outcomeOf(err))
+	if err := release(ctx); err != nil {
+		x.count(what + ": " + outcomeOf(err))
 	}
 }
 
