@@ -26,8 +26,7 @@ type Client struct {
 	// itself logs once that a call waits for a lock of this client.
 	itself sync.Once
 
-	once   sync.Once
-	result error
+	closed first
 }
 
 // New returns a client on the connection, which stays the caller's and may be shared with anything
@@ -106,8 +105,9 @@ func (c *Client) Close(ctx context.Context) error {
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	c.once.Do(func() { c.result = c.close(ctx) })
-	return c.result
+	return c.closed.do(ctx, func() error { return c.close(ctx) }, func() error {
+		return &Error{Op: string(opClose), Err: ErrUnknown, Cause: request.ContextError(ctx)}
+	})
 }
 
 // opClose stands in errors.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
@@ -38,8 +37,7 @@ type Lock struct {
 	over    error
 	cancels []context.CancelCauseFunc
 
-	once   sync.Once
-	result error
+	released first
 }
 
 // Resource returns the name of what is locked, in Unicode NFC.
@@ -189,7 +187,8 @@ func (l *Lock) check(ctx context.Context, op messages.Operation, broken error) e
 //
 // The wait for the answer ends with the context, with the client's timeout, when the lease has run out, and
 // when the connection is closed. A context that has ended already does not count: it is usually the reason
-// for the release. A nil context is [ErrInvalid], and releases nothing. Later calls return what the first did.
+// for the release. A nil context is [ErrInvalid], and releases nothing. Later calls return what the first did; one whose
+// context ends before that is [ErrUnknown].
 func (l *Lock) Release(ctx context.Context) error {
 	if err := checkContext(ctx, messages.OpRelease, l.Resource()); err != nil {
 		return err
@@ -202,13 +201,16 @@ func (l *Lock) Release(ctx context.Context) error {
 
 // releaseOnce releases the lock once. With a context that has ended it does not wait for the answer.
 func (l *Lock) releaseOnce(ctx context.Context) error {
-	l.once.Do(func() {
-		var r *release
-		if r, l.result = l.h.detach(l); r != nil {
-			l.result = r.run(ctx)
+	return l.released.do(ctx, func() error {
+		r, err := l.h.detach(l)
+		if r != nil {
+			err = r.run(ctx)
 		}
+		return err
+	}, func() error {
+		return &Error{Op: string(messages.OpRelease), Resource: l.Resource(), Err: ErrUnknown,
+			Cause: request.ContextError(ctx)}
 	})
-	return l.result
 }
 
 // alsoCancel ends another context with the lock.

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -536,4 +537,36 @@ func (h *handle) isCovered() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.keeper != keeper(&h.extensions)
+}
+
+// A call that comes while another one releases the lock, or closes the client, waits no longer than its own context.
+func TestLaterCallsHaveTheirOwnContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		client := s.client(Timeout(10 * time.Second))
+		lock := mustLocks(t, client, 1)[0]
+		s.script(func(op messages.Operation) (there, back time.Duration) {
+			if op == messages.OpRelease {
+				return 3 * time.Second, 0
+			}
+			return 0, 0
+		})
+		for _, call := range []func(context.Context) error{lock.Release, client.Close} {
+			first := make(chan error, 1)
+			go func() { first <- call(t.Context()) }()
+			wait(time.Second)
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := call(ctx); err != nil && !errors.Is(err, ErrUnknown) || time.Since(began) > time.Second {
+				t.Errorf("a later call returned %v after %v", err, time.Since(began))
+			}
+			if err := <-first; err != nil {
+				t.Error(err)
+			}
+			if err := call(t.Context()); err != nil {
+				t.Errorf("a call after all: %v", err)
+			}
+		}
+	})
 }
