@@ -41,7 +41,8 @@ func (w *world) startWorkers() *workers {
 		g.slots = append(g.slots, &counter{name: fmt.Sprint(semaphore, "#", i)})
 	}
 	for i := range w.trial.Workers {
-		nc, err := w.connect(fmt.Sprint("w", i), i%len(w.Servers))
+		name := fmt.Sprint("w", i)
+		nc, err := w.connect(name, i%len(w.Servers))
 		if err != nil {
 			w.note(err)
 			continue
@@ -54,9 +55,9 @@ func (w *world) startWorkers() *workers {
 		}
 		if dice.IntN(4) == 0 { // its answers take longer than a session of short leases would like
 			by := time.Duration(dice.Int64N(int64(150 * time.Millisecond)))
-			w.do(func() { w.Network.Slow(fmt.Sprint("w", i), by) })
+			w.do(func() { w.Network.Slow(name, by) })
 		}
-		g.start(&worker{workers: g, client: client, nc: nc, dice: dice})
+		g.start(&worker{workers: g, name: name, client: client, nc: nc, dice: dice})
 	}
 	return g
 }
@@ -96,6 +97,8 @@ func (g *workers) start(x *worker) {
 // worker is one thing after the other that a client does.
 type worker struct {
 	*workers
+	// name is that of its process.
+	name   string
 	client *holdfast.Client
 	nc     *nats.Conn
 	dice   *rand.Rand
