@@ -11,19 +11,24 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// beInSession lets another process release a lock that is in a session with others, of which some come and go. The lock
-// is too short for its client to receive events of it.
+// beInSession lets another process release a lock that is in a session with others. Some come and go, and answers take
+// so long that one or the other is always coming or going while a keep is under way. The lock is too short for its
+// client to receive events of it.
 func (x *worker) beInSession() {
 	if x.trial.Capacity.Held > 0 {
 		return // there is no room for them
 	}
-	const ttl, others = time.Second, 6
+	const ttl, others, slow = time.Second, 6, 100 * time.Millisecond
 	names := x.namesIn(x.dice.Uint32N(x.Shards), fmt.Sprint("session.", x.dice.Uint32(), "."), others+1)
 	over := make(chan struct{})
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer close(over)
 	come := x.chance(2)
+	if come {
+		x.do(func() { x.Network.Slow(x.name, slow) })
+		defer x.do(func() { x.Network.Slow(x.name, -slow) })
+	}
 	for i := range others {
 		other := *x
 		other.dice = rand.New(rand.NewPCG(x.dice.Uint64(), 0))

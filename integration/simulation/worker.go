@@ -73,7 +73,7 @@ func (g *workers) add(i int) error {
 		by := time.Duration(dice.Int64N(int64(150 * time.Millisecond)))
 		g.do(func() { g.Network.Slow(name, by) })
 	}
-	g.start(&worker{workers: g, client: client, nc: nc, dice: dice})
+	g.start(&worker{workers: g, name: name, client: client, nc: nc, dice: dice})
 	return nil
 }
 
@@ -112,6 +112,8 @@ func (g *workers) start(x *worker) {
 // worker is one thing after the other that a client does.
 type worker struct {
 	*workers
+	// name is that of its process.
+	name   string
 	client *holdfast.Client
 	nc     *nats.Conn
 	dice   *rand.Rand
