@@ -180,7 +180,8 @@ func conversation(t *testing.T, connect func(...nats.Option) (*nats.Conn, error)
 			see("node", shown(asked))
 			// One answer comes back, also if it has a reply subject.
 			node.must(node.PublishMsg(&nats.Msg{
-				Subject: asked.Reply, Reply: []string{"", "inbox.node"}[i%2], Data: []byte("first"), Header: nats.Header{"B": {"3"}},
+				Subject: asked.Reply, Reply: []string{"", "inbox.node"}[i%2], Data: []byte("first"),
+				Header: nats.Header{"B": {"3"}},
 			}))
 			node.must(node.Publish(asked.Reply, []byte("second")))
 			node.must(node.Flush())
