@@ -154,9 +154,11 @@ func conversation(t *testing.T, connect func(...nats.Option) (*nats.Conn, error)
 	t.Helper()
 	node, alpha, beta := join(t, "NODES", connect), join(t, "ALPHA", connect), join(t, "BETA", connect)
 	plain := join(t, "PLAIN", connect)
-	for _, p := range []*party{node, alpha, beta, plain} {
-		defer p.Close()
-	}
+	defer func() {
+		for _, p := range []*party{node, alpha, beta, plain} {
+			p.Close()
+		}
+	}()
 	see := func(what string, lines ...string) {
 		for _, line := range lines {
 			seen = append(seen, what+": "+line)
