@@ -2,6 +2,7 @@ package lease
 
 import (
 	"container/list"
+	"slices"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -76,6 +77,7 @@ func (x *Session) Resources() []string {
 	for lease := range x.leases {
 		all = append(all, lease.resource)
 	}
+	slices.Sort(all)
 	return all
 }
 

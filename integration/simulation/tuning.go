@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// tune draws small limits for nodes, so that a trial reaches what takes a real deployment days. Each is drawn by itself,
-// and mostly stays as it is.
+// tune draws small limits for nodes, so that a trial reaches what takes a real deployment days. Each is drawn by
+// itself, and mostly stays as it is.
 func (x *Trial) tune(dice *rand.Rand) {
 	oneIn := func(n int, do func()) {
 		if dice.IntN(n) == 0 {

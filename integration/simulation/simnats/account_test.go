@@ -154,9 +154,11 @@ func conversation(t *testing.T, connect func(...nats.Option) (*nats.Conn, error)
 	t.Helper()
 	node, alpha, beta := join(t, "NODES", connect), join(t, "ALPHA", connect), join(t, "BETA", connect)
 	plain := join(t, "PLAIN", connect)
-	for _, p := range []*party{node, alpha, beta, plain} {
-		defer p.Close()
-	}
+	defer func() {
+		for _, p := range []*party{node, alpha, beta, plain} {
+			p.Close()
+		}
+	}()
 	see := func(what string, lines ...string) {
 		for _, line := range lines {
 			seen = append(seen, what+": "+line)
@@ -180,7 +182,8 @@ func conversation(t *testing.T, connect func(...nats.Option) (*nats.Conn, error)
 			see("node", shown(asked))
 			// One answer comes back, also if it has a reply subject.
 			node.must(node.PublishMsg(&nats.Msg{
-				Subject: asked.Reply, Reply: []string{"", "inbox.node"}[i%2], Data: []byte("first"), Header: nats.Header{"B": {"3"}},
+				Subject: asked.Reply, Reply: []string{"", "inbox.node"}[i%2], Data: []byte("first"),
+				Header: nats.Header{"B": {"3"}},
 			}))
 			node.must(node.Publish(asked.Reply, []byte("second")))
 			node.must(node.Flush())

@@ -271,11 +271,7 @@ func (c *conn) sendError(text string) { c.send("error", fmt.Appendf(nil, "-ERR '
 func (c *conn) take(op operation) {
 	words := op.words
 	if trace := c.network.Bus.Trace; trace != nil {
-		subject := ""
-		if len(words) > 1 {
-			subject = named(words[1])
-		}
-		trace(time.Now(), c.process+" "+words[0]+" "+subject)
+		trace(time.Now(), c.process+" "+words[0]+" "+c.subjectOf(words))
 	}
 	switch strings.ToUpper(words[0]) {
 	case "PING":
@@ -290,6 +286,21 @@ func (c *conn) take(op operation) {
 	case "HPUB":
 		c.publish(words[1:len(words)-2], op)
 	}
+}
+
+// subjectOf returns the subject of an operation, as far as it is not drawn at random.
+func (c *conn) subjectOf(words []string) string {
+	if len(words) == 1 {
+		return ""
+	}
+	if words[0] == "UNSUB" {
+		for _, s := range c.subscriptions {
+			if s.sid == words[1] {
+				return named(s.subject)
+			}
+		}
+	}
+	return named(words[1])
 }
 
 // greet answers what a process sends first, and reports whether that was it: its CONNECT and the PING behind it. It
