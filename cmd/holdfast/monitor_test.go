@@ -193,7 +193,10 @@ func TestPage(t *testing.T) {
 	} else {
 		_ = r.Body.Close()
 	}
-	stream := stand.Value(http.Get(page + "stream/locks"))(t)
+	stream, err := http.Get(page + "stream/locks")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer stream.Body.Close()
 	p.signal(t, syscall.SIGTERM)
 	if state := p.wait(t); state.ExitCode() != 0 || strings.Contains(p.log.String(), "WARN") {
