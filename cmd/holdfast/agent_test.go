@@ -147,10 +147,7 @@ HOLDFAST_TOKEN=000000000000001
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := stand.Value(os.ReadFile(file))(t)
 	return string(text)
 }
 
@@ -170,10 +167,7 @@ func TestFenceAgentIsKilled(t *testing.T) {
 	first := p.fenceAgentIn(t, dir, `echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 1000`)
 	stand.Eventually(t, "the command runs", func() bool { return exists(filepath.Join(dir, "pid")) })
 	first.kill(t)
-	pid, err := strconv.Atoi(strings.TrimSpace(read(t, filepath.Join(dir, "pid"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := stand.Value(strconv.Atoi(strings.TrimSpace(read(t, filepath.Join(dir, "pid")))))(t)
 	stand.Eventually(t, "the kernel has killed the command", func() bool { return strings.Contains("XZ", state(pid)) })
 	p.lose(t, "b", "--confirm")
 	p.waitHeldBack(t, "b")
@@ -214,10 +208,7 @@ func TestFenceAgentTriesAgain(t *testing.T) {
 			if name != "Timeout" {
 				return
 			}
-			pid, err := strconv.Atoi(strings.TrimSpace(read(t, filepath.Join(dir, "pid"))))
-			if err != nil {
-				t.Fatal(err)
-			}
+			pid := stand.Value(strconv.Atoi(strings.TrimSpace(read(t, filepath.Join(dir, "pid")))))(t)
 			stand.Eventually(t, "the child has been killed", func() bool { return strings.Contains("XZ", state(pid)) })
 		})
 	}

@@ -20,10 +20,7 @@ const secretHash = "$2a$04$WFQfnrJkSp3P/egIefgT0.I6ZaxbpoqFTuB4fq4i3/UkgbeysTbzW
 // seed writes an nkey to a file, and returns it with its public key.
 func seed(t *testing.T, pair nkeys.KeyPair) (file, public string) {
 	t.Helper()
-	text, err := pair.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := stand.Value(pair.Seed())(t)
 	file = filepath.Join(t.TempDir(), "seed.nk")
 	write(t, file, string(text))
 	return file, publicKey(t, pair)
@@ -31,20 +28,12 @@ func seed(t *testing.T, pair nkeys.KeyPair) (file, public string) {
 
 func publicKey(t *testing.T, pair nkeys.KeyPair) string {
 	t.Helper()
-	public, err := pair.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return public
+	return stand.Value(pair.PublicKey())(t)
 }
 
 func newPair(t *testing.T, create func() (nkeys.KeyPair, error)) nkeys.KeyPair {
 	t.Helper()
-	pair, err := create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pair
+	return stand.Value(create())(t)
 }
 
 // authFile writes a file for --auth.
@@ -146,11 +135,7 @@ func operatorFile(t *testing.T) (text string, creds func(name string) (file stri
 	operator, account, system := newPair(t, nkeys.CreateOperator), newPair(t, nkeys.CreateAccount),
 		newPair(t, nkeys.CreateAccount)
 	encode := func(claims jwt.Claims, by nkeys.KeyPair) string {
-		token, err := claims.Encode(by)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return token
+		return stand.Value(claims.Encode(by))(t)
 	}
 	app := jwt.NewAccountClaims(publicKey(t, account))
 	app.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit,
@@ -163,14 +148,8 @@ func operatorFile(t *testing.T) (text string, creds func(name string) (file stri
 		pair := newPair(t, nkeys.CreateUser)
 		claims := jwt.NewUserClaims(publicKey(t, pair))
 		claims.Name = name
-		private, err := pair.Seed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		file, err := jwt.FormatUserConfig(encode(claims, account), private)
-		if err != nil {
-			t.Fatal(err)
-		}
+		private := stand.Value(pair.Seed())(t)
+		file := stand.Value(jwt.FormatUserConfig(encode(claims, account), private))(t)
 		path := filepath.Join(t.TempDir(), name+".creds")
 		write(t, path, string(file))
 		return path
@@ -195,26 +174,12 @@ func TestJWTByFile(t *testing.T) {
 		run(t, "get", "orders.42", "--server", p.url, "--creds", alice).want(t, 0, `^held`)
 	}
 
-	file, err := os.ReadFile(alice)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := nkeys.ParseDecoratedJWT(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := nkeys.ParseDecoratedUserNKey(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := pair.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := stand.Value(os.ReadFile(alice))(t)
+	token := stand.Value(nkeys.ParseDecoratedJWT(file))(t)
+	pair := stand.Value(nkeys.ParseDecoratedUserNKey(file))(t)
+	private := stand.Value(pair.Seed())(t)
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700))
 	write(t, filepath.Join(dir, "nats", "context", "jwt.json"),
 		fmt.Sprintf(`{"url":%q,"user_jwt":%q,"user_seed":%q}`, p.url, token, private))
 	runWith(t, []string{"XDG_CONFIG_HOME=" + dir}, "get", "orders.42", "--context", "jwt").want(t, 0, `^held`)

@@ -35,10 +35,7 @@ type guarded struct {
 
 func newGuarded(t *testing.T) *guarded {
 	t.Helper()
-	dir, err := fencefile.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := stand.Value(fencefile.Open(t.TempDir()))(t)
 	t.Cleanup(func() { _ = dir.Close() })
 	return &guarded{t: t, dir: dir, highest: map[string]holdfast.Token{}}
 }
@@ -268,17 +265,12 @@ func TestRestoreReplicas(t *testing.T) {
 			embedded.Config{Name: fmt.Sprint("n", i), ClusterListen: route, Routes: routes}))
 	}
 	for _, s := range servers {
-		if err := s.AwaitQuorum(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, s.AwaitQuorum(t.Context()))
 	}
 	first := servers[0].ClientURL()
 	run(t, "restore", file, "--server", first, "--replicas", "3", "--shards", "2").wantBoth(t, 0, `now in 2 shards\n`,
 		`^$`)
-	js, err := jetstream.New(servers[0].Connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := stand.Value(jetstream.New(servers[0].Connect(t)))(t)
 	for shard := range uint32(2) {
 		stream, err := js.Stream(t.Context(), "KV_"+messages.DefaultPrefix.Bucket(shard))
 		if err != nil || stream.CachedInfo().Config.Replicas != 3 {
@@ -308,11 +300,8 @@ func TestUnfinishedRestore(t *testing.T) {
 	t.Parallel()
 	file := backupOf(t)
 	n := stand.StartNATS(t, embedded.Config{})
-	_, err := holdfastjs.BeginRestore(t.Context(), n.Connect(t),
-		holdfastjs.DeploymentConfig{Prefix: messages.DefaultPrefix, Shards: 7}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(holdfastjs.BeginRestore(t.Context(), n.Connect(t),
+		holdfastjs.DeploymentConfig{Prefix: messages.DefaultPrefix, Shards: 7}, 3))(t)
 	const unfinished = `the restore of the deployment is not finished: HOLDFAST_0 has only a part of its locks; let holdfast restore end, or start it again`
 	run(t, "serve", "--server", n.ClientURL()).want(t, 1, unfinished)
 	run(t, "backup", filepath.Join(t.TempDir(), "b"), "--server", n.ClientURL()).want(t, 1, unfinished)

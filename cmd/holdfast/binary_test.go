@@ -152,9 +152,7 @@ func prepare(t *testing.T, cmd *exec.Cmd, variables []string) *process {
 // launch starts the command, which ends with the test.
 func (p *process) launch(t *testing.T) {
 	t.Helper()
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait()
 		close(p.done)
@@ -177,9 +175,7 @@ func (p *process) kill(t *testing.T) {
 
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, p.cmd.Process.Signal(s))
 }
 
 // wait returns how the process has ended.

@@ -84,9 +84,7 @@ func TestJSON(t *testing.T) {
 		t.Helper()
 		r := p.holdfast(t, append(args, "--json")...).want(t, code, `^\{.*\}$`)
 		var m messages.Reply
-		if err := messages.DecodeReply(messages.JSON, []byte(r.stdout), &m); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, messages.DecodeReply(messages.JSON, []byte(r.stdout), &m))
 		return &m
 	}
 	acquired := reply(0, "acquire", "orders.42", "--owner", "me", "--metadata", "job=nightly")
@@ -152,9 +150,7 @@ func TestNobodyAnswers(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.WriteFile(empty, nil, 0o600))
 	for _, test := range []struct {
 		args []string
 		says string
@@ -282,9 +278,7 @@ func TestContextOfNATS(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700))
 	write(t, filepath.Join(dir, "nats", "context", "here.json"),
 		`{"description":"a test","url":"`+p.url+`","user":"me","password":"x","inbox_prefix":"_INBOX.me"}`)
 	write(t, filepath.Join(dir, "nats", "context", "gone.json"), `{"url":"nats://127.0.0.1:1"}`)

@@ -9,6 +9,7 @@ import (
 // TestDemoFencing runs the story that newcomers are told. It checks by itself that the data are wrong
 // without the guard, right with it, and wrong with a guard whose mark nobody raises before reading.
 func TestDemoFencing(t *testing.T) {
+	t.Parallel()
 	tmp := t.TempDir()
 	r := runWith(t, []string{"TMPDIR=" + tmp}, "demo", "fencing", "--ttl", "1s")
 	if r.code != 0 || r.stderr != "" {

@@ -36,11 +36,7 @@ import (
 
 func jetStream(t *testing.T, nc *nats.Conn) jetstream.JetStream {
 	t.Helper()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
+	return stand.Value(jetstream.New(nc))(t)
 }
 
 // nodeOn starts a node on a NATS server outside of its process.
@@ -181,10 +177,7 @@ func (p *process) freeze(t *testing.T) {
 	t.Helper()
 	p.signal(t, syscall.SIGSTOP)
 	stand.Eventually(t, "the process is stopped", func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stat := stand.Value(os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid)))(t)
 		return bytes.Contains(stat, []byte(") T "))
 	})
 }
@@ -208,10 +201,7 @@ func TestDoctorOfAServerThatRequiresCertificates(t *testing.T) {
 	file := stand.NATSConfig(t,
 		fmt.Sprintf(`listen: "0.0.0.0:-1", tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }`,
 			s.file("server.pem"), s.file("server-key.pem"), s.file("ca.pem")))
-	at, err := url.Parse(stand.StartNATS(t, embedded.Config{ConfigFile: file}).ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := stand.Value(url.Parse(stand.StartNATS(t, embedded.Config{ConfigFile: file}).ClientURL()))(t)
 	d := examine(t, "tls://"+net.JoinHostPort(ownAddress(t), at.Port()), "--tls-ca", s.file("ca.pem"), "--tls-cert",
 		s.file("client.pem"), "--tls-key", s.file("client-key.pem"))
 	d.wantOnly(t, "shards", doctor.Problem, `^no node answers`)
@@ -267,10 +257,7 @@ func TestDoctorOfACluster(t *testing.T) {
 	c := stand.StartMembers(t, 3, "--shards", "1")
 	examineUntil(t, "it is healthy", c.URLs(), (*diagnosis).isFine).wantHealthy(t)
 	nc := stand.Dial(t, c.URLs())
-	stream, err := jetStream(t, nc).Stream(t.Context(), "KV_HOLDFAST_0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := stand.Value(jetStream(t, nc).Stream(t.Context(), "KV_HOLDFAST_0"))(t)
 	client, leading := stand.Client(t, nc), ""
 	stand.Eventually(t, "the leadership has followed the shard", func() bool { // else it moves later
 		info, err := client.Info(t.Context())
@@ -351,15 +338,10 @@ func TestDoctorFindsFewReplicas(t *testing.T) {
 		return len(d.check(t, "replicas").Findings) > 0
 	}).wantOnly(t, "replicas", doctor.Warning, `^each bucket is stored on 1 server of a cluster of at least 3$`)
 	js := jetStream(t, stand.Dial(t, c.URLs()))
-	stream, err := js.Stream(t.Context(), "KV_HOLDFAST_0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := stand.Value(js.Stream(t.Context(), "KV_HOLDFAST_0"))(t)
 	raised := stream.CachedInfo().Config
 	raised.Replicas = 3
-	if _, err := js.UpdateStream(t.Context(), raised); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(js.UpdateStream(t.Context(), raised))(t)
 	examine(t, c.URLs()).want(t, "replicas", doctor.Warning,
 		`^the replicas were not raised in each bucket: stored on 1 server only: HOLDFAST_1$`)
 }
@@ -406,13 +388,10 @@ func TestDoctorFindsDifferentVersions(t *testing.T) {
 	t.Parallel()
 	outside := stand.StartNATS(t, embedded.Config{})
 	nodeOn(t, outside.ClientURL(), "n1")
-	other, err := server.Start(t.Context(), server.Config{
+	other := stand.Value(server.Start(t.Context(), server.Config{
 		Config:   node.Config{Name: "n2", Version: "v0.0.1-test", Log: slog.New(slog.DiscardHandler)},
 		External: &natsconn.Config{URL: outside.ClientURL()},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() {
 		if err := other.Stop(); err != nil {
 			t.Error(err)
@@ -505,15 +484,11 @@ func TestDoctorFindsAFullAccount(t *testing.T) {
 	url := strings.Replace(server.ClientURL(), "//", "//a:b@", 1)
 	nodeOn(t, url, "n1", "--shards", "1")
 	js := jetStream(t, stand.Dial(t, url))
-	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}))(t)
 	if examine(t, url).has(t, "storage", doctor.Warning, `^the NATS account`) {
 		t.Error("the account is not full yet")
 	}
-	if _, err := js.Publish(t.Context(), "other", make([]byte, 950_000)); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(js.Publish(t.Context(), "other", make([]byte, 950_000)))(t)
 	examine(t, url).want(t, "storage", doctor.Warning,
 		`^the NATS account has used 9\d\d\.\d kB of the 1\.0 MB that it may store$`)
 }
@@ -528,22 +503,16 @@ func TestDoctorFindsWrongBuckets(t *testing.T) {
 	}
 	changed := stream.CachedInfo().Config
 	changed.AllowDirect = true
-	if _, err := js.UpdateStream(t.Context(), changed); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(js.UpdateStream(t.Context(), changed))(t)
 	examine(t, p.url).wantOnly(t, "replicas", doctor.Problem,
 		`^bucket HOLDFAST_1 cannot be used: .*allow direct true, it must be false`)
-	if err := js.DeleteStream(t.Context(), "KV_HOLDFAST_2"); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, js.DeleteStream(t.Context(), "KV_HOLDFAST_2"))
 	if stream, err = js.Stream(t.Context(), "KV_HOLDFAST_0"); err != nil {
 		t.Fatal(err)
 	}
 	marked := stream.CachedInfo().Config
 	marked.Metadata["holdfast.restore"] = "1"
-	if _, err := js.UpdateStream(t.Context(), marked); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(js.UpdateStream(t.Context(), marked))(t)
 	d := examine(t, p.url)
 	d.want(t, "replicas", doctor.Problem, `^bucket HOLDFAST_2 cannot be used: .*a bucket is missing`)
 	d.want(t, "replicas", doctor.Problem,
@@ -582,10 +551,8 @@ func TestDoctorFindsTheLongestQueue(t *testing.T) {
 	waits := func(resource string, n int) {
 		granted(t, acquire(t, nc, resource, `{"owner":"me","ttl_ms":600000}`))
 		for i := range n {
-			if err := nc.PublishRequest("holdfast.acquire."+resource, "_INBOX.x",
-				fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i)); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, nc.PublishRequest("holdfast.acquire."+resource, "_INBOX.x",
+				fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i)))
 		}
 	}
 	for i := range 10 {
@@ -617,10 +584,8 @@ func TestDoctorLooksAtAPartOfTheLocks(t *testing.T) {
 	p := serve(t, "--shards", "1")
 	nc := stand.Dial(t, p.url)
 	for i := range messages.MaxListLimit {
-		if err := nc.PublishRequest(fmt.Sprint("holdfast.acquire.", i), "_INBOX.x",
-			[]byte(`{"owner":"me","ttl_ms":600000}`)); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, nc.PublishRequest(fmt.Sprint("holdfast.acquire.", i), "_INBOX.x",
+			[]byte(`{"owner":"me","ttl_ms":600000}`)))
 	}
 	granted(t, acquire(t, nc, "last", `{"owner":"me","ttl_ms":600000}`))
 	before := proxy.New(t, p.url)

@@ -16,10 +16,7 @@ import (
 // doctorRights returns the permissions of the doctor that docs/operating.md shows, for one shard.
 func doctorRights(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := stand.Value(os.ReadFile("../../docs/operating.md"))(t)
 	_, section, _ := strings.Cut(string(page), "### Permissions of the doctor")
 	rights := regexp.MustCompile(`(?s)    publish: \[.*?subscribe: [^\n]*`).FindString(section)
 	if !strings.Contains(rights, "holdfast-doctor") {

@@ -49,9 +49,7 @@ func TestSyncsOfAnExternalNATS(t *testing.T) {
 						{ user: blind, password: x }, { user: mute, password: x, permissions: { publish: { deny: "$SYS.REQ.SERVER.>" } } }] }
 				}
 				system_account: SYS`, filepath.Join(dir, "store"), c.sync)
-			if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, os.WriteFile(file, []byte(conf), 0o600))
 			nats := stand.StartNATS(t, embedded.Config{ConfigFile: file, UnsafeSync: true})
 			url := strings.Replace(nats.ClientURL(), "//", "//"+c.user+":x@", 1)
 			node := nodeOn(t, url, "n1", "--http", "127.0.0.1:0")

@@ -185,9 +185,7 @@ func TestLockLostWhileNobodyReads(t *testing.T) {
 	child := childOf(t, holder)
 	p.kill(t)
 	stand.Eventually(t, "the command is gone", func() bool { return !lives(child) })
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, writer.Close())
 	said, err := io.ReadAll(reader)
 	holder.wantExit(t, 4)
 	if err != nil || !strings.Contains(string(said), "was killed") {

@@ -129,10 +129,7 @@ func endWithTest(t *testing.T, pid int) {
 // childrenOf returns the processes whose parent this is, zombies too.
 func childrenOf(t *testing.T, p *process) (children []int) {
 	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := stand.Value(os.ReadDir("/proc"))(t)
 	for _, entry := range entries {
 		text, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "stat"))
 		pid, notNumber := strconv.Atoi(entry.Name())

@@ -130,10 +130,7 @@ func (p *process) startAs(t *testing.T, as *syscall.SysProcAttr, script string) 
 	t.Helper()
 	holder := newProcess(t, nil, "lock", "--server", p.url, "a", "-c", script)
 	holder.cmd.SysProcAttr = as
-	input, err := holder.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	input := stand.Value(holder.cmd.StdinPipe())(t)
 	holder.launch(t)
 	t.Cleanup(func() { _ = input.Close() })
 	// A shell runs its trap between two reads: a signal right before a read waits for a line.
@@ -153,11 +150,7 @@ func (p *process) startAs(t *testing.T, as *syscall.SysProcAttr, script string) 
 // childOf returns the process that a command names in the line "child PID" of its output.
 func childOf(t *testing.T, p *process) int {
 	t.Helper()
-	pid, err := strconv.Atoi(strings.TrimPrefix(p.out.WaitFor(t, p.done, "child "), "child "))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pid
+	return stand.Value(strconv.Atoi(strings.TrimPrefix(p.out.WaitFor(t, p.done, "child "), "child ")))(t)
 }
 
 // state is the letter of a process in /proc; X if it is gone.

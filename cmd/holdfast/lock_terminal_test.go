@@ -26,10 +26,7 @@ func startAtTerminal(t *testing.T, name string, args ...string) *atTerminal {
 	p := &process{cmd: exec.Command(name, args...), out: &stand.Lines{}, done: make(chan struct{})}
 	p.log = p.out
 	p.cmd.Env, p.cmd.Dir = env(nil, "TERM=dumb", "PS1=$ "), t.TempDir()
-	keys, err := pty.StartWithSize(p.cmd, &pty.Winsize{Rows: 24, Cols: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := stand.Value(pty.StartWithSize(p.cmd, &pty.Winsize{Rows: 24, Cols: 200}))(t)
 	read := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(p.out, keys) // ends with an error when nobody is at the other end any more
@@ -53,9 +50,7 @@ func startAtTerminal(t *testing.T, name string, args ...string) *atTerminal {
 
 func (a *atTerminal) press(t *testing.T, keys string) {
 	t.Helper()
-	if _, err := io.WriteString(a.keys, keys); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(io.WriteString(a.keys, keys))(t)
 }
 
 const (

@@ -49,10 +49,7 @@ func (p *process) wantExit(t *testing.T, code int) {
 // numbers returns the numbers that stand in a file, each on a line of its own; the last may be half one.
 func numbers(t *testing.T, file string) []time.Duration {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := stand.Value(os.ReadFile(file))(t)
 	var all []time.Duration
 	for line := range strings.Lines(string(text)) {
 		var n int64
@@ -69,9 +66,7 @@ func TestLockExitsAsItsCommand(t *testing.T) {
 	held := p.holdfast(t, "acquire", "held", "--owner", "me", "--ttl", "10m")
 	held.want(t, 0, `token 1`)
 	garbage := filepath.Join(t.TempDir(), "garbage")
-	if err := os.WriteFile(garbage, []byte("\x00\x01"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.WriteFile(garbage, []byte("\x00\x01"), 0o700))
 	for name, test := range map[string]struct {
 		args           []string
 		code           int

@@ -18,10 +18,7 @@ func watchdogFile(t *testing.T) (path string, fed func() string) {
 	path = filepath.Join(t.TempDir(), "watchdog")
 	write(t, path, "")
 	return path, func() string {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := stand.Value(os.ReadFile(path))(t)
 		return string(text)
 	}
 }
@@ -119,17 +116,13 @@ func TestLockWithoutItsWatchdog(t *testing.T) {
 	p.under(t, "a", "--watchdog", filepath.Join(dir, "none"), "--", "echo").
 		wantBoth(t, 2, `^$`, `^holdfast: --watchdog: cannot open .*none: no such file or directory\n$`)
 	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, syscall.Mkfifo(fifo, 0o600))
 	p.under(t, "a", "--watchdog", fifo, "--", "echo").wantBoth(t, 2, `^$`,
 		`cannot open .*fifo: no such device or address`)
 	p.holdfast(t, "get", "a").want(t, 0, `^free: `)
 	path, fed := watchdogFile(t)
 	garbage := filepath.Join(dir, "garbage")
-	if err := os.WriteFile(garbage, []byte("\x00\x01"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.WriteFile(garbage, []byte("\x00\x01"), 0o700))
 	p.under(t, "a", "--watchdog", path, "--", garbage).wantBoth(t, 126, `^$`, `cannot run`)
 	if text := fed(); text != "1V" {
 		t.Errorf("the watchdog got %q, want 1V", text)

@@ -53,9 +53,7 @@ func TestRemovedMemberIsNotReady(t *testing.T) {
 			t.Errorf("%s: it is ready", name)
 		}
 		removed.Kill()
-		if err := os.RemoveAll(removed.Data); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, os.RemoveAll(removed.Data))
 	}
 }
 

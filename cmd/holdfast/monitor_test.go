@@ -52,10 +52,7 @@ func scrape(t *testing.T, url string) (text string, families map[string]*dto.Met
 		t.Fatalf("metrics: %d %s", code, text)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	families = stand.Value(parser.TextToMetricFamilies(strings.NewReader(text)))(t)
 	return text, families
 }
 
@@ -235,9 +232,7 @@ func TestAudit(t *testing.T) {
 	p.holdfast(t, "break", "orders.1", "--token", "1", "--reason", "it hangs").want(t, 0, `broke`)
 	p.holdfast(t, "release", "orders.1", "--owner", "a").want(t, 4, ``)
 	renamed := file + ".1"
-	if err := os.Rename(file, renamed); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.Rename(file, renamed))
 	p.signal(t, syscall.SIGHUP)
 	stand.Eventually(t, "the file is opened again", func() bool {
 		_, err := os.Stat(file)
@@ -258,10 +253,7 @@ func TestAudit(t *testing.T) {
 // wantAudit fails the test unless the file has these lines: one in JSON with these members, behind what was there.
 func wantAudit(t *testing.T, file, before string, members map[string]any) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := stand.Value(os.ReadFile(file))(t)
 	line, ok := strings.CutPrefix(string(text), before)
 	var record map[string]any
 	if err := json.Unmarshal([]byte(line), &record); !ok || err != nil || strings.Count(line, "\n") != 1 {

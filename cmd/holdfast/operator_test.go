@@ -164,22 +164,14 @@ func TestListOfWhoWaits(t *testing.T) {
 // acquire asks for a lock and returns where the answer comes.
 func acquire(t *testing.T, nc *nats.Conn, resource, request string) *nats.Subscription {
 	t.Helper()
-	answer, err := nc.SubscribeSync(nc.NewInbox())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.PublishRequest("holdfast.acquire."+resource, answer.Subject, []byte(request)); err != nil {
-		t.Fatal(err)
-	}
+	answer := stand.Value(nc.SubscribeSync(nc.NewInbox()))(t)
+	stand.Must(t, nc.PublishRequest("holdfast.acquire."+resource, answer.Subject, []byte(request)))
 	return answer
 }
 
 func granted(t *testing.T, answer *nats.Subscription) {
 	t.Helper()
-	m, err := answer.NextMsg(bound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := stand.Value(answer.NextMsg(bound))(t)
 	if !strings.Contains(string(m.Data), `"GRANTED"`) {
 		t.Fatalf("not granted: %s", m.Data)
 	}
@@ -229,9 +221,7 @@ func TestLimitsOfANode(t *testing.T) {
 		flood := nats.NewMsg("holdfast.get.a")
 		flood.Reply = nc.NewInbox()
 		stand.Eventually(t, "the rate is too high", func() bool {
-			if err := nc.PublishMsg(flood); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, nc.PublishMsg(flood))
 			r := p.holdfast(t, "get", "a")
 			return r.code == 5 && strings.HasPrefix(r.stderr,
 				"holdfast: overloaded: rate: 1 requests a second is all that this node takes")

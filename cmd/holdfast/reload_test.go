@@ -32,20 +32,14 @@ func (p *process) hangUp(t *testing.T, says string) {
 // served returns the serial number of the certificate that a server shows to the connect function.
 func served(t *testing.T, c *certificates, connect func(*tls.Config) error) *big.Int {
 	t.Helper()
-	text, err := os.ReadFile(c.file("ca.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := stand.Value(os.ReadFile(c.file("ca.pem")))(t)
 	var serial *big.Int
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
-	err = connect(&tls.Config{RootCAs: pool, VerifyConnection: func(state tls.ConnectionState) error {
+	stand.Must(t, connect(&tls.Config{RootCAs: pool, VerifyConnection: func(state tls.ConnectionState) error {
 		serial = state.PeerCertificates[0].SerialNumber
 		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	return serial
 }
 
@@ -72,10 +66,7 @@ func TestReload(t *testing.T) {
 	}
 	mustDial := func(user string, opts ...nats.Option) *nats.Conn {
 		t.Helper()
-		nc, err := dial(user, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		nc := stand.Value(dial(user, opts...))(t)
 		t.Cleanup(nc.Close)
 		return nc
 	}
@@ -116,10 +107,7 @@ func TestReload(t *testing.T) {
 		{c.file("server.pem"), "-----BEGIN", `the certificate ` + c.file("server.pem")},
 		{c.file("https.pem"), "-----BEGIN", `error="HTTP: the certificate`},
 	} {
-		before, err := os.ReadFile(broken.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := stand.Value(os.ReadFile(broken.file))(t)
 		write(t, broken.file, broken.text)
 		p.hangUp(t, broken.says)
 		write(t, broken.file, string(before))
@@ -179,10 +167,7 @@ func TestReloadOfNATSConfiguration(t *testing.T) {
 		return `authorization { users: [ { user: node, password: "` + secretHash + `" }` + users + ` ] }`
 	}
 	file := stand.NATSConfig(t, logins(""))
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := stand.Value(os.ReadFile(file))(t)
 	p := serveWith(t, nil, "--nats-config", file, "--user", "node", "--password", "secret")
 	runWith(t, p.alice("secret"), "get", "a").want(t, 5, `does not permit this user`)
 	write(t, file, strings.Replace(string(text), "node", "node2", 1))

@@ -36,19 +36,14 @@ func empty(t *testing.T, dir string) {
 		t.Fatalf("%s has %d entries: %v", dir, len(entries), err)
 	}
 	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
 	}
 }
 
 // awaitReplicas returns when three servers have all of every bucket.
 func awaitReplicas(t *testing.T, url string) {
 	t.Helper()
-	js, err := natsjs.New(stand.Dial(t, url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := stand.Value(natsjs.New(stand.Dial(t, url)))(t)
 	stand.Eventually(t, "every replica is current", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), bound)
 		defer cancel()

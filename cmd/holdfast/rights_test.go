@@ -15,10 +15,7 @@ import (
 // The permissions that docs/operating.md shows are enough to hold locks below orders, and for nothing else.
 func TestDocumentedPermissions(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := stand.Value(os.ReadFile("../../docs/operating.md"))(t)
 	rights := regexp.MustCompile(`(?s)permissions: \{.*?\n    \}`).FindString(string(page))
 	if !strings.Contains(rights, "holdfast.acquire.orders.>") {
 		t.Fatalf("docs/operating.md shows no permissions: %q", rights)
@@ -45,23 +42,16 @@ func TestDocumentedPermissions(t *testing.T) {
 	app("bench", "--names", "people.").want(t, 5, `does not permit this user to acquire`)
 
 	refusals := make(chan error, 16)
-	nc, err := nats.Connect(p.url, nats.UserInfo("app", "pass"),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refusals <- err }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := stand.Value(nats.Connect(p.url, nats.UserInfo("app", "pass"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refusals <- err })))(t)
 	defer nc.Close()
 	for _, subject := range []string{
 		"holdfast.event.orders.42", "holdfast.break.orders.42", "holdfast.shard.0.break.orders.42",
 		"holdfast.confirm.orders.42",
 		"holdfast.node.orders.42", "$KV.HOLDFAST_0.x", "$JS.API.INFO",
 	} {
-		if err := nc.Publish(subject, []byte("{}")); err != nil {
-			t.Fatal(err)
-		}
-		if err := nc.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, nc.Publish(subject, []byte("{}")))
+		stand.Must(t, nc.Flush())
 		if err := <-refusals; !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), subject) {
 			t.Errorf("publishing on %s: %v", subject, err)
 		}

@@ -58,10 +58,7 @@ func TestSecuredCluster(t *testing.T) {
 func TestSecuredClusterByConfiguration(t *testing.T) {
 	t.Parallel()
 	c := newSecured(t, 3)
-	page, err := os.ReadFile("../../docs/secured.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := stand.Value(os.ReadFile("../../docs/secured.md"))(t)
 	config := regexp.MustCompile("(?s)```\n(listen:.*?)\n```").FindStringSubmatch(string(page))
 	command := regexp.MustCompile("`holdfast (serve --nats-config .*?)`").FindStringSubmatch(string(page))
 	if config == nil || command == nil {
@@ -96,10 +93,7 @@ type secured struct {
 // newSecured makes the certificates of a cluster of so many nodes, and takes its logins and the command from the page.
 func newSecured(t *testing.T, n int) *secured {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/secured.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := stand.Value(os.ReadFile("../../docs/secured.md"))(t)
 	auth := regexp.MustCompile("(?s)```\n(authorization .*?)\n```").FindStringSubmatch(string(page))
 	command := regexp.MustCompile("(?s)```\nholdfast (serve .*?)\n```").FindStringSubmatch(string(page))
 	if auth == nil || command == nil {
@@ -168,9 +162,6 @@ func (s *secured) user(name, certificate string) []string {
 // replace puts one file in the place of another.
 func (s *secured) replace(t *testing.T, name, by string) {
 	t.Helper()
-	data, err := os.ReadFile(s.file(by))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := stand.Value(os.ReadFile(s.file(by)))(t)
 	write(t, s.file(name), string(data))
 }

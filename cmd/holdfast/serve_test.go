@@ -92,9 +92,7 @@ func TestDataDirectory(t *testing.T) {
 	}
 	// A path below a file can be written by nobody, not even root.
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.WriteFile(file, nil, 0o600))
 	run(t, "serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(file, "data")).
 		want(t, 1, `^holdfast: the data directory cannot be used: .* is not a directory`)
 	run(t, "serve", "--listen", "127.0.0.1:0", "--data", file).
@@ -104,9 +102,7 @@ func TestDataDirectory(t *testing.T) {
 func TestDataDirectoryWithoutPermission(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "sealed")
-	if err := os.Mkdir(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.Mkdir(dir, 0o500))
 	if f, err := os.Create(filepath.Join(dir, "probe")); err == nil {
 		_ = f.Close()
 		t.Skip("root may write everywhere")
@@ -117,10 +113,7 @@ func TestDataDirectoryWithoutPermission(t *testing.T) {
 
 func TestListenAddress(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := stand.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
 	data := t.TempDir()
 	r := run(t, "serve", "--listen", taken.Addr().String(), "--data", data)
@@ -273,7 +266,5 @@ func TestNATSConfiguration(t *testing.T) {
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.WriteFile(file, []byte(text), 0o600))
 }

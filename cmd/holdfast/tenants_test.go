@@ -16,9 +16,7 @@ import (
 func serveTenants(t *testing.T) *process {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tenants.yaml")
-	if err := os.WriteFile(file, []byte("ORDERS: {}\nBILLING: {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.WriteFile(file, []byte("ORDERS: {}\nBILLING: {}\n"), 0o600))
 	return serveWith(t, nil, "--nats-config", stand.NATSConfig(t, ""), "--tenants", file, "--shards", "2")
 }
 

@@ -98,14 +98,9 @@ func TestTLSByFlags(t *testing.T) {
 		})
 		t.Run("PlainText", func(t *testing.T) {
 			t.Parallel()
-			nc, err := net.Dial("tcp", strings.TrimPrefix(p.url, "tls://"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			nc := stand.Value(net.Dial("tcp", strings.TrimPrefix(p.url, "tls://")))(t)
 			defer func() { _ = nc.Close() }()
-			if _, err := nc.Write([]byte("CONNECT {}\r\nPING\r\n")); err != nil {
-				t.Fatal(err)
-			}
+			stand.Value(nc.Write([]byte("CONNECT {}\r\nPING\r\n")))(t)
 			if said, _ := io.ReadAll(nc); strings.Contains(string(said), "PONG") ||
 				!strings.Contains(string(said), `"tls_required":true`) {
 				t.Errorf("the server said %q", said)
@@ -231,9 +226,7 @@ func TestMembersWithTLS(t *testing.T) {
 
 			// Another authority takes the place of the first while they run.
 			before := t.TempDir()
-			if err := os.CopyFS(before, os.DirFS(c.dir)); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, os.CopyFS(before, os.DirFS(c.dir)))
 			if own {
 				stand.NewAuthority(t, c.dir, "strange-ca").Issue("route")
 			} else {
@@ -272,9 +265,7 @@ func TestHandshakeFirst(t *testing.T) {
 	runWith(t, alice, append([]string{"acquire", "orders.42"}, flags...)...).want(t, 0, `token 1`)
 
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700))
 	write(t, filepath.Join(dir, "nats", "context", "all.json"),
 		fmt.Sprintf(`{"description":"a test","url":%q,"user":"alice","password":"x","ca":%q,"cert":%q,"key":%q,
 		"inbox_prefix":"_INBOX_alice","tls_first":true,"token":"","creds":"","nkey":"","nsc":"","color_scheme":"","jetstream_domain":""}`,

@@ -40,18 +40,13 @@ func TestAccounts(t *testing.T) {
 	t.Parallel()
 	d := across(t)
 	orders, operator := stand.Client(t, d.connect("orders")), stand.Client(t, d.connect("operator"))
-	lock, err := orders.Acquire(t.Context(), "orders.1", holdfast.TTL(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := stand.Value(orders.Acquire(t.Context(), "orders.1", holdfast.TTL(time.Hour)))(t)
 	if names := names(t, d.connect("operator")); len(names) != 1 || names[0] != "orders.1" {
 		t.Errorf("an operator sees %q", names)
 	}
 	followed := make(chan error, 1)
 	<-follow(t, d, "watcher", followed)
-	if err := operator.Break(t.Context(), "orders.1", lock.Token(), "enough"); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, operator.Break(t.Context(), "orders.1", lock.Token(), "enough"))
 	if err := <-followed; err != nil {
 		t.Error(err)
 	}
@@ -139,9 +134,7 @@ func TestAccountsAreApart(t *testing.T) {
 			"$KV.HOLDFAST_0.journal.",
 			"$JS.API.STREAM.PURGE.KV_HOLDFAST_", "holdfast.shard.0.batch.", "payments.", "_INBOX.operator.", "_R_.",
 		} {
-			if err := nc.Publish(subject+mark, []byte("{}")); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, nc.Publish(subject+mark, []byte("{}")))
 			for _, request := range []string{"holdfast.get.a", "holdfast.info", "holdfast.list",
 				"$JS.API.STREAM.INFO.KV_HOLDFAST_0", "$SRV.STATS.holdfast"} {
 				if err := nc.PublishRequest(request, subject+mark, nil); err != nil && !strings.HasPrefix(subject, "_R_") {

@@ -92,9 +92,7 @@ func TestNodesAreNoDeputies(t *testing.T) {
 	const mark = ".deputy"
 	send := func(target string) {
 		for _, r := range all() {
-			if err := client.PublishRequest(r[0], target+mark, []byte(r[1])); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, client.PublishRequest(r[0], target+mark, []byte(r[1])))
 		}
 		keep := fmt.Sprintf(`{"ttl_ms":60000,"disconnect_ms":5000,"alive":%q}`, target+mark)
 		answer, open := ask(t, client, "holdfast.shard.0.keep.0123456789abcdef", keep), slices.Contains(foreign, target)
@@ -133,9 +131,7 @@ func settle(t *testing.T, nc *nats.Conn) {
 		return true
 	})
 	for _, subject := range []string{"holdfast.info", "holdfast.list", "$SRV.STATS.holdfast"} {
-		if _, err := nc.Request(subject, nil, patience); err != nil {
-			t.Fatal(err)
-		}
+		stand.Value(nc.Request(subject, nil, patience))(t)
 	}
 }
 
@@ -156,9 +152,7 @@ func ask(t *testing.T, nc *nats.Conn, subject, body string) *messages.Reply {
 		t.Fatalf("%s: %v", subject, err)
 	}
 	r := &messages.Reply{}
-	if err := messages.DecodeReply(messages.JSON, m.Data, r); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, messages.DecodeReply(messages.JSON, m.Data, r))
 	return r
 }
 
@@ -168,10 +162,7 @@ func TestAnswersOfOthers(t *testing.T) {
 	d := deploy(t, printed(t, "deployment", ">", "--shards", "2", "--application", "ORDERS", "--application", "PEOPLE"),
 		2, 1)
 	orders, people := d.connect("orders"), d.connect("people")
-	spied, err := people.SubscribeSync("_INBOX.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	spied := stand.Value(people.SubscribeSync("_INBOX.>"))(t)
 	stand.Eventually(t, "NATS refuses the subscription", func() bool { return people.LastError() != nil })
 	if r := ask(t, orders, "holdfast.acquire.a", `{"owner":"o","ttl_ms":60000}`); r.GetStatus() != messages.Status_GRANTED {
 		t.Errorf("got %v", r)
@@ -199,9 +190,7 @@ func TestJetStreamIsADeputy(t *testing.T) {
 		t.Fatalf("got %v", r)
 	}
 	const record = "$KV.HOLDFAST_0.journal.999"
-	if err := d.connect("watcher").PublishRequest("$JS.API.STREAM.INFO.KV_HOLDFAST_0", record, nil); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, d.connect("watcher").PublishRequest("$JS.API.STREAM.INFO.KV_HOLDFAST_0", record, nil))
 	stand.Eventually(t, "the shard is closed", func() bool {
 		_ = ask(t, ear, "holdfast.acquire.b", `{"owner":"o","ttl_ms":100}`) // the next append finds the record
 		return strings.Contains(ask(t, ear, "holdfast.get.a", "").GetError(), "journal.999")
@@ -218,14 +207,9 @@ func TestJetStreamIsADeputy(t *testing.T) {
 // names returns what a listing shows.
 func names(t *testing.T, nc *nats.Conn) (all []string) {
 	t.Helper()
-	m, err := nc.Request("holdfast.list", nil, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := stand.Value(nc.Request("holdfast.list", nil, patience))(t)
 	var page struct{ Leases []struct{ Resource string } }
-	if err := json.Unmarshal(m.Data, &page); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, json.Unmarshal(m.Data, &page))
 	for _, lease := range page.Leases {
 		all = append(all, lease.Resource)
 	}

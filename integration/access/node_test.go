@@ -69,9 +69,7 @@ func TestNodesOfACluster(t *testing.T) {
 			"listen: %q\ncluster { name: holdfast, listen: %q, routes: [\"nats-route://%s\"] }\njetstream { "+
 				"store_dir: %q, sync_interval: always }\n%s",
 			clients[i], routes[i], strings.Join(routes, `", "nats-route://`), member.Data, conf)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, os.WriteFile(file, []byte(text), 0o600))
 		member.Args = []string{"serve", "--nats-config", file, "--name", member.Name, "--user", "holdfast",
 			"--password", password, "--replicas", "3"}
 		member.Start()
@@ -84,13 +82,8 @@ func TestNodesOfACluster(t *testing.T) {
 	c := stand.Client(t, nc)
 	for _, stopped := range m.All[:2] {
 		for i := range 8 {
-			lock, err := c.Acquire(t.Context(), fmt.Sprint("orders.", i))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := lock.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			lock := stand.Value(c.Acquire(t.Context(), fmt.Sprint("orders.", i)))(t)
+			stand.Must(t, lock.Release(t.Context()))
 		}
 		stopped.Stop()
 		if log := stopped.Written(); strings.Contains(log, "Violation") || strings.Contains(log, "ermission") {

@@ -32,16 +32,12 @@ func TestTenantsAreMapped(t *testing.T) {
 	t.Parallel()
 	s := stand.StartNATS(t, embeddedConfig(t, tenants(t)))
 	node := s.Connect(t, nats.UserInfo("holdfast", password))
-	if _, err := node.Subscribe("holdfast.>", func(m *nats.Msg) {
+	stand.Value(node.Subscribe("holdfast.>", func(m *nats.Msg) {
 		if m.Reply != "" {
 			_ = m.Respond([]byte(m.Subject))
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	stand.Must(t, node.Flush())
 	orders := s.Connect(t, nats.UserInfo("orders", password), nats.CustomInboxPrefix("_INBOX.orders"))
 	for subject, want := range map[string]string{
 		"holdfast.acquire.a":         "holdfast.tenant.ORDERS.acquire.a",
@@ -99,14 +95,8 @@ func TestTenants(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	orders, people := stand.Client(t, d.connect("orders")), stand.Client(t, d.connect("people"))
-	lock, err := orders.Acquire(ctx, "a", holdfast.TTL(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := people.Acquire(ctx, "a", holdfast.TTL(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := stand.Value(orders.Acquire(ctx, "a", holdfast.TTL(time.Hour)))(t)
+	other := stand.Value(people.Acquire(ctx, "a", holdfast.TTL(time.Hour)))(t)
 	granted := make(chan error, 1)
 	go func() {
 		_, err := orders.Acquire(ctx, "a", holdfast.TTL(time.Hour))
@@ -152,9 +142,7 @@ func TestTenants(t *testing.T) {
 	for _, subject := range []string{"holdfast.event.a", "holdfast.tenant.PEOPLE.acquire.a", "holdfast.node.a",
 		"$KV.HOLDFAST_0.a"} {
 		before := d.violations("orders")
-		if err := nc.Publish(subject, nil); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, nc.Publish(subject, nil))
 		stand.Eventually(t, subject+" is refused", func() bool { return d.violations("orders") > before })
 	}
 	d.wantNoViolation("holdfast")
@@ -175,17 +163,12 @@ func TestPrintedLogins(t *testing.T) {
 				t.Fatalf("exit code %d: %s", code, errs)
 			}
 			file := filepath.Join(t.TempDir(), "auth.conf")
-			if err := os.WriteFile(file, []byte(variable.ReplaceAllString(out, password)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			s, err := server.Start(t.Context(), server.Config{
+			stand.Must(t, os.WriteFile(file, []byte(variable.ReplaceAllString(out, password)), 0o600))
+			s := stand.Value(server.Start(t.Context(), server.Config{
 				Config:   node.Config{Name: "n1", Shards: 1, Tenants: tenants, Log: slog.New(slog.DiscardHandler)},
 				Login:    []nats.Option{nats.UserInfo("holdfast", password)},
 				Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir(), AuthFile: file},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			t.Cleanup(func() {
 				if err := s.Stop(); err != nil {
 					t.Error(err)

@@ -63,9 +63,7 @@ func TestNSCHasTheSameRights(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, os.WriteFile(file, []byte(text), 0o700))
 		return file
 	}
 	write("nsc", "#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
@@ -73,10 +71,7 @@ func TestNSCHasTheSameRights(t *testing.T) {
 	script := write("script", printed(t, append(role, "--format", "nsc", "--account", "ORDERS")...))
 	cmd := exec.CommandContext(t.Context(), "sh", script)
 	cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := stand.Value(cmd.Output())(t)
 	words := strings.Split(string(out), "\n")
 	var got []string
 	for i, word := range words {

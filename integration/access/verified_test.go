@@ -22,14 +22,8 @@ func TestVerifiedUsers(t *testing.T) {
 	for layout, prefix := range map[string]string{"import": "locks", "accounts": "holdfast"} {
 		t.Run(layout, func(t *testing.T) {
 			t.Parallel()
-			key, err := nkeys.CreateUser()
-			if err != nil {
-				t.Fatal(err)
-			}
-			public, err := key.PublicKey()
-			if err != nil {
-				t.Fatal(err)
-			}
+			key := stand.Value(nkeys.CreateUser())(t)
+			public := stand.Value(key.PublicKey())(t)
 			args := []string{"deployment", "--layout", layout, "--shards", "2"}
 			if layout == "accounts" {
 				args = append(args, "--verified-users")
@@ -64,16 +58,11 @@ func TestWideExport(t *testing.T) {
 		NODES { users: [ { user: ear, password: pw } ], exports: [ { service: "holdfast.>" } ] }
 		ORDERS { users: [ { user: orders, password: pw } ], imports: [ { service: { account: NODES, subject: "holdfast.>" } } ] }
 	}`))
-	heard, err := s.Connect(t, nats.UserInfo("ear", password)).SubscribeSync("holdfast.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	heard := stand.Value(s.Connect(t, nats.UserInfo("ear", password)).SubscribeSync("holdfast.>"))(t)
 	orders := s.Connect(t, nats.UserInfo("orders", password))
 	for _, subject := range []string{"holdfast.node.~announce.n9", "holdfast.event.people.1"} {
 		stand.Eventually(t, "a message on "+subject+" goes through", func() bool {
-			if err := orders.Publish(subject, nil); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, orders.Publish(subject, nil))
 			m, err := heard.NextMsg(100 * time.Millisecond)
 			return err == nil && m.Subject == subject
 		})

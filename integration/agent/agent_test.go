@@ -32,9 +32,7 @@ func TestNoOverlapWithTheAgent(t *testing.T) {
 	agent.Env = environ("stopper")
 	said, ended := &stand.Lines{}, make(chan struct{})
 	agent.Stdout, agent.Stderr = said, said
-	if err := agent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, agent.Start())
 	go func() {
 		_ = agent.Wait()
 		close(ended)

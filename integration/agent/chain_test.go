@@ -81,15 +81,9 @@ func (c *chain) trial(t *testing.T, number int, present, next *holder) bool {
 // written returns the numbers of the holders in the order of their writes.
 func (c *chain) written(t *testing.T) (numbers []int) {
 	t.Helper()
-	text, err := os.ReadFile(c.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := stand.Value(os.ReadFile(c.file))(t)
 	for line := range strings.Lines(string(text)) {
-		number, err := strconv.Atoi(strings.TrimSuffix(line, "\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		number := stand.Value(strconv.Atoi(strings.TrimSuffix(line, "\n")))(t)
 		numbers = append(numbers, number)
 	}
 	return numbers

@@ -38,9 +38,7 @@ func (c *chain) launch(t *testing.T, number int) *holder {
 	h.lock = exec.Command("/bin/sh", append(append(args, c.flags...), "--", os.Args[0], c.file,
 		strconv.Itoa(number))...)
 	h.lock.Env, h.lock.Stdout = environ("writer"), write
-	if err := h.lock.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, h.lock.Start())
 	_ = write.Close()
 	go h.follow(t, read)
 	t.Cleanup(func() {

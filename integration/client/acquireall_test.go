@@ -28,11 +28,7 @@ func named(tb testing.TB, names ...string) []string {
 func mustAcquireAll(tb testing.TB, c *holdfast.Client, resources []string,
 	opts ...holdfast.AcquireOption) *holdfast.Locks {
 	tb.Helper()
-	s, err := c.AcquireAll(testContext(tb), resources, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return stand.Value(c.AcquireAll(testContext(tb), resources, opts...))(tb)
 }
 
 // outcomeOfAll is what an AcquireAll has come to.
@@ -68,10 +64,7 @@ func TestAcquireAll(t *testing.T) {
 	names := named(t, "b", "caf\u00e9", "a", "cafe\u0301", "b")
 	want := named(t, "a", "b", "caf\u00e9")
 	under := context.WithValue(testContext(t), key{}, "value")
-	s, err := c.AcquireAll(under, names, long)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := stand.Value(c.AcquireAll(under, names, long))(t)
 	claims := s.Claims()
 	for i, name := range want {
 		held := mustGet(t, other, name)
@@ -218,9 +211,7 @@ func TestAcquireAllOrNone(t *testing.T) {
 			done := acquiringAll(ctx, c, names, append(test.opts, long)...)
 			if test.stop != nil {
 				untilWaiting(t, other, names[1], 1)
-				if err := test.stop(ctx, cancel, mustGet(t, other, names[0]).Token, names); err != nil {
-					t.Fatal(err)
-				}
+				stand.Must(t, test.stop(ctx, cancel, mustGet(t, other, names[0]).Token, names))
 			}
 			wantRefused(t, <-done, names[test.at], test.want...)
 			untilFree(t, other, names[0])
@@ -252,9 +243,7 @@ func TestAcquireAllRefused(t *testing.T) {
 		t.Errorf("got %v, %v, want ErrOverloaded", locks, err)
 	}
 	wantAllFree(t, other, "a", "b", "c", "d")
-	if err := full.Release(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, full.Release(testContext(t)))
 	held := mustAcquire(t, other, "b")
 	waiting := acquiring(testContext(t), other, "b")
 	untilWaiting(t, other, "b", 1)
@@ -312,9 +301,7 @@ func TestLossOfOneOfAll(t *testing.T) {
 	c, other := newClient(t, url), newClient(t, url)
 	lose := func(t *testing.T, l *holdfast.Lock) {
 		t.Helper()
-		if err := other.Break(testContext(t), l.Resource(), l.Token(), "test"); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, other.Break(testContext(t), l.Resource(), l.Token(), "test"))
 	}
 
 	t.Run("Released", func(t *testing.T) {

@@ -19,12 +19,8 @@ import (
 // listen receives the messages on a subject beside the service.
 func listen(t *testing.T, nc *nats.Conn, subject string, receive nats.MsgHandler) {
 	t.Helper()
-	if _, err := nc.Subscribe(subject, receive); err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(nc.Subscribe(subject, receive))(t)
+	stand.Must(t, nc.Flush())
 }
 
 // contend lets many goroutines lock few resources, so many times each.
@@ -87,13 +83,9 @@ func TestBatchesNotPermitted(t *testing.T) {
 				refused.Add(1)
 			}
 		})))
-	if _, err := c.Info(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(c.Info(t.Context()))(t)
 	contend(t, c, 20)
-	if err := node.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, node.Flush())
 	if batches.Load() != 0 {
 		t.Errorf("%d batches came from a user who may send none", batches.Load())
 	}

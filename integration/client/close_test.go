@@ -140,9 +140,7 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 		nc := stand.Dial(t, url)
 		c := stand.Client(t, nc, timeout)
 		mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
-		if err := nc.Drain(); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, nc.Drain())
 		if err := promptly(t, "Close", func() error { return c.Close(t.Context()) }); !errors.Is(err, nats.ErrConnectionClosed) {
 			t.Errorf("got %v, want ErrConnectionClosed", err)
 		}

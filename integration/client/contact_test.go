@@ -89,9 +89,7 @@ func TestDeniedCalls(t *testing.T) {
 	mu.Lock()
 	before := seen
 	mu.Unlock()
-	if err := errors.Join(nc.Publish("elsewhere", nil), nc.Flush()); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, errors.Join(nc.Publish("elsewhere", nil), nc.Flush()))
 	stand.Eventually(t, "the handler of the application is called", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -123,15 +121,9 @@ func TestConnectionThatGivesUp(t *testing.T) {
 
 func newClientOn(t *testing.T, url string, opts ...nats.Option) {
 	t.Helper()
-	nc, err := nats.Connect(url, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := stand.Value(nats.Connect(url, opts...))(t)
 	defer nc.Close()
-	c, err := holdfast.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := stand.Value(holdfast.New(nc))(t)
 	if err := c.Close(testContext(t)); err != nil {
 		t.Error(err)
 	}
@@ -168,9 +160,7 @@ func TestDenialOfAnother(t *testing.T) {
 			{ user: node, password: x }
 			{ user: c, password: x, permissions: { publish: { %s } } }
 		] }`, publish)
-		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, os.WriteFile(file, []byte(config), 0o600))
 	}
 	permit(`allow: ["holdfast.>"]`)
 	node := stand.StartAlone(t, "--auth", file, "--user", "node", "--password", "x")
@@ -214,9 +204,7 @@ func TestDeafClientHears(t *testing.T) {
 			{ user: node, password: x }
 			{ user: c, password: x, permissions: { publish: "holdfast.>", subscribe: %q } }
 		] }`, subscribe)
-		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, os.WriteFile(file, []byte(config), 0o600))
 	}
 	permit("elsewhere")
 	node := stand.StartAlone(t, "--auth", file, "--user", "node", "--password", "x")

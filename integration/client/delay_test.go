@@ -15,16 +15,12 @@ import (
 
 func mustBreak(tb testing.TB, c *holdfast.Client, resource string, token holdfast.Token) {
 	tb.Helper()
-	if err := c.Break(testContext(tb), resource, token, "it hangs"); err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, c.Break(testContext(tb), resource, token, "it hangs"))
 }
 
 func mustConfirm(tb testing.TB, c *holdfast.Client, resource string, token holdfast.Token) {
 	tb.Helper()
-	if err := c.Confirm(testContext(tb), resource, token, "agent", "killed"); err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, c.Confirm(testContext(tb), resource, token, "agent", "killed"))
 }
 
 // wantLoss checks that an error says what holds the resource back, and for how long.
@@ -73,9 +69,7 @@ func TestConfirmLoss(t *testing.T) {
 		t.Errorf("with another token: %v", err)
 	}
 	mustConfirm(t, c, "r", 1)
-	if err := <-next; err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, <-next)
 	w.want(holdfast.EventAcquired, "r", 1)
 	if e := w.want(holdfast.EventBroken, "r", 1); !e.HeldBack || !e.Kind.Ends() {
 		t.Errorf("%+v", e)
@@ -111,9 +105,7 @@ func TestDelayEnds(t *testing.T) {
 	c := newClient(t, newService(t).URL())
 	mustAcquire(t, c, "r", holdfast.Owner("a"), holdfast.Delay(200*time.Millisecond), long)
 	mustBreak(t, c, "r", 1)
-	if err := c.WaitFree(testContext(t), "r"); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, c.WaitFree(testContext(t), "r"))
 	if s := mustGet(t, c, "r"); s.Held || s.Lost != nil || s.Token != 1 {
 		t.Errorf("got %+v", s)
 	}
@@ -122,9 +114,7 @@ func TestDelayEnds(t *testing.T) {
 	confirmed := make(chan error, 1)
 	go func() { confirmed <- c.WaitFree(testContext(t), "r") }()
 	mustConfirm(t, c, "r", 2)
-	if err := <-confirmed; err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, <-confirmed)
 }
 
 // A holder beside a lost lease keeps its lock, and is shown with the loss.
@@ -191,9 +181,5 @@ func TestLostLeases(t *testing.T) {
 // mustIndex returns the number in a name like orders.7.
 func mustIndex(tb testing.TB, name string) int {
 	tb.Helper()
-	i, err := strconv.Atoi(strings.TrimPrefix(name, "orders."))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return i
+	return stand.Value(strconv.Atoi(strings.TrimPrefix(name, "orders.")))(tb)
 }

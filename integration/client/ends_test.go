@@ -33,9 +33,7 @@ func TestBreakIsFelt(t *testing.T) {
 			}
 			breakLock := func(t *testing.T, l *holdfast.Lock) {
 				t.Helper()
-				if err := other.Break(testContext(t), l.Resource(), l.Token(), "test"); err != nil {
-					t.Fatal(err)
-				}
+				stand.Must(t, other.Break(testContext(t), l.Resource(), l.Token(), "test"))
 			}
 
 			t.Run("AtOnce", func(t *testing.T) { // before the client has subscribed
@@ -71,9 +69,7 @@ func TestBreakIsFelt(t *testing.T) {
 				t.Parallel()
 				p := proxy.New(t, url)
 				l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(opts, holdfast.TTL(time.Second))...)
-				if err := l.Extend(testContext(t), ttl); err != nil {
-					t.Fatal(err)
-				}
+				stand.Must(t, l.Extend(testContext(t), ttl))
 				stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
 				breakLock(t, l)
 				lostTo(t, l, holdfast.ErrNotHeld)
@@ -118,18 +114,13 @@ func forge(tb testing.TB, nc *nats.Conn, l *holdfast.Lock, kind string) {
 	m := nats.NewMsg(eventsOf(tb, l))
 	m.Header.Set("Holdfast-Event", kind)
 	m.Header.Set("Fencing-Token", l.Token().String())
-	if err := nc.PublishMsg(m); err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, nc.PublishMsg(m))
 }
 
 // eventsOf returns the subject of the events of a lock.
 func eventsOf(tb testing.TB, l *holdfast.Lock) string {
 	tb.Helper()
-	key, err := messages.EncodeKey(l.Resource())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	key := stand.Value(messages.EncodeKey(l.Resource()))(tb)
 	return messages.DefaultPrefix.Event(key)
 }
 
@@ -151,9 +142,7 @@ func TestBreakWithoutTheRightToSubscribe(t *testing.T) {
 		locks = append(locks, mustAcquire(t, c, fmt.Sprint(t.Name(), i), holdfast.TTL(4*time.Second)))
 	}
 	stand.Eventually(t, "the subscription is refused", func() bool { return complaints.Load() > 0 })
-	if err := other.Break(testContext(t), locks[0].Resource(), locks[0].Token(), "test"); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, other.Break(testContext(t), locks[0].Resource(), locks[0].Token(), "test"))
 	await(t, "the renewal finds the break", locks[0].Lost())
 	if _, err := c.TryAcquire(testContext(t), locks[1].Resource()); !errors.Is(err, holdfast.ErrHeld) {
 		t.Errorf("got %v, want ErrHeld", err)

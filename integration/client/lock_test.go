@@ -33,10 +33,7 @@ func TestLock(t *testing.T) {
 
 	t.Run("Context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.WithValue(testContext(t), key{}, "value"))
-		l, err := c.Acquire(ctx, t.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := stand.Value(c.Acquire(ctx, t.Name()))(t)
 		cancel()
 		if l.Context().Err() != nil || l.Context().Value(key{}) != "value" {
 			t.Errorf("got %v with %v", l.Context().Err(), l.Context().Value(key{}))
@@ -61,10 +58,7 @@ func TestLock(t *testing.T) {
 	t.Run("ContextDeadline", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		l, err := c.Acquire(ctx, t.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := stand.Value(c.Acquire(ctx, t.Name()))(t)
 		want, _ := ctx.Deadline()
 		if deadline, ok := l.Context().Deadline(); !ok || !deadline.Equal(want) {
 			t.Errorf("got the deadline %v, %v, want %v", deadline, ok, want)

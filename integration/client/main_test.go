@@ -44,27 +44,17 @@ func testContext(tb testing.TB) context.Context {
 
 func mustAcquire(tb testing.TB, c *holdfast.Client, resource string, opts ...holdfast.AcquireOption) *holdfast.Lock {
 	tb.Helper()
-	l, err := c.Acquire(testContext(tb), resource, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return l
+	return stand.Value(c.Acquire(testContext(tb), resource, opts...))(tb)
 }
 
 func mustRelease(tb testing.TB, l *holdfast.Lock) {
 	tb.Helper()
-	if err := l.Release(testContext(tb)); err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, l.Release(testContext(tb)))
 }
 
 func mustGet(tb testing.TB, c *holdfast.Client, resource string) *holdfast.State {
 	tb.Helper()
-	s, err := c.Get(testContext(tb), resource)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return stand.Value(c.Get(testContext(tb), resource))(tb)
 }
 
 // await waits for a channel to be closed.

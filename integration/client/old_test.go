@@ -42,19 +42,14 @@ func newOldDeployment(t *testing.T) *oldDeployment {
 			}})
 		},
 	} {
-		s, err := nc.Subscribe(subject, func(m *nats.Msg) {
+		s := stand.Value(nc.Subscribe(subject, func(m *nats.Msg) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			answer(m)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		t.Cleanup(func() { _ = s.Unsubscribe() })
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, nc.Flush())
 	return d
 }
 

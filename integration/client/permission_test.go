@@ -48,9 +48,7 @@ func TestPermissions(t *testing.T) {
 			c := client(t, user)
 			for range 150 {
 				l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Minute))
-				if err := l.Extend(testContext(t), time.Minute); err != nil {
-					t.Fatal(err)
-				}
+				stand.Must(t, l.Extend(testContext(t), time.Minute))
 				mustRelease(t, l)
 			}
 			l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))

@@ -71,14 +71,9 @@ func TestRenewalOfLateGrant(t *testing.T) {
 	p := proxy.New(t, url)
 	const ttl = 800 * time.Millisecond
 	c := newClient(t, p.URL(), holdfast.Defaults(holdfast.TTL(ttl)))
-	if _, err := c.Info(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(c.Info(testContext(t)))(t)
 	p.OnAnswers("acquire", proxy.First(1, proxy.Lose)) // tried again after 500 ms
-	l, err := c.TryAcquire(testContext(t), t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := stand.Value(c.TryAcquire(testContext(t), t.Name()))(t)
 	if l.Token() != 1 {
 		t.Errorf("got token %d, want the first one's", l.Token())
 	}

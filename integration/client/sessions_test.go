@@ -33,10 +33,7 @@ func TestSessionPermissions(t *testing.T) {
 	for _, user := range []string{"keepless"} {
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
-			c, err := holdfast.New(stand.Dial(t, url, nats.UserInfo(user, "x")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := stand.Value(holdfast.New(stand.Dial(t, url, nats.UserInfo(user, "x"))))(t)
 			var locks []*holdfast.Lock
 			for i := range 3 {
 				locks = append(locks, mustAcquire(t, c, fmt.Sprint(user, ".", i), holdfast.TTL(2*time.Second)))

@@ -20,9 +20,7 @@ var long = holdfast.TTL(time.Hour)
 
 func mustDowngrade(tb testing.TB, l *holdfast.Lock) {
 	tb.Helper()
-	if err := l.Downgrade(testContext(tb)); err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, l.Downgrade(testContext(tb)))
 }
 
 // wantHolders checks that these locks are held, and no others.
@@ -264,9 +262,7 @@ func TestLateGrantWhileDowngrading(t *testing.T) {
 	<-answered
 	mustGet(t, c, t.Name()) // behind the late grant
 	p.OnAnswers("extend", proxy.Always(proxy.Pass))
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, <-done)
 	if err := l.Extend(testContext(t), time.Hour); err != nil {
 		t.Errorf("the lease was given back: %v", err)
 	}
@@ -308,9 +304,7 @@ func TestDowngradeIsNoLoss(t *testing.T) {
 				t.Fatalf("the downgrade was taken for a loss: %v", err)
 			}
 			wantHolders(t, other, t.Name(), l)
-			if err := other.Break(testContext(t), l.Resource(), l.Token(), "test"); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, other.Break(testContext(t), l.Resource(), l.Token(), "test"))
 			await(t, "the lock is lost", l.Lost())
 		})
 	}

@@ -64,9 +64,7 @@ func TestWaitFree(t *testing.T) {
 			t.Parallel()
 			l := mustAcquire(t, c, name+" é", holdfast.TTL(24*time.Hour))
 			done := waitingFree(t, t.Context(), s, name+" e\u0301")
-			if err := end(l); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, end(l))
 			wantFree(t, c, l.Resource(), done)
 		})
 	}
@@ -86,9 +84,7 @@ func TestWaitFree(t *testing.T) {
 		t.Parallel()
 		l := mustAcquire(t, c, "prolonged", holdfast.TTL(time.Second))
 		done := waitingFree(t, t.Context(), s, "prolonged")
-		if err := l.Extend(t.Context(), 1500*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, l.Extend(t.Context(), 1500*time.Millisecond))
 		wantFree(t, c, "prolonged", done)
 	})
 }
@@ -121,9 +117,7 @@ func TestWaitFreeEnds(t *testing.T) {
 		other := s.Client()
 		done := make(chan error, 1)
 		go func() { done <- other.WaitFree(t.Context(), "orders.42") }()
-		if err := other.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, other.Close(t.Context()))
 		if err := <-done; !errors.Is(err, holdfast.ErrClosed) {
 			t.Error(err)
 		}

@@ -96,9 +96,7 @@ func TestWatchTellsEveryChange(t *testing.T) {
 		time.Since(e.Time).Abs() > time.Hour || e.ID.Position == 0 || e.Held() != 0 {
 		t.Errorf("%+v", e)
 	}
-	if err := l.Extend(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, l.Extend(t.Context(), time.Minute))
 	if e := w.want(holdfast.EventExtended, "orders.42", 1); e.Lease.TTL != time.Minute || e.Lease.Remaining != time.Minute {
 		t.Errorf("%+v", e)
 	}
@@ -114,9 +112,7 @@ func TestWatchTellsEveryChange(t *testing.T) {
 	}
 	l = mustAcquire(t, c, "orders.42")
 	w.want(holdfast.EventAcquired, "orders.42", 3)
-	if err := c.Break(t.Context(), "orders.42", l.Token(), "it hangs"); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, c.Break(t.Context(), "orders.42", l.Token(), "it hangs"))
 	if e := w.want(holdfast.EventBroken, "orders.42", 3); e.Reason != "it hangs" {
 		t.Errorf("%+v", e)
 	}
@@ -131,9 +127,7 @@ func TestWatchPresent(t *testing.T) {
 	mustAcquire(t, c, "orders.3", holdfast.Ephemeral())
 	mustAcquire(t, c, "people.1")
 	mustRelease(t, gone)
-	if err := kept.Extend(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, kept.Extend(t.Context(), time.Minute))
 	w := pull(t, c.Watch(t.Context(), "orders.*", holdfast.Present()))
 	e := w.want(holdfast.EventPresent, "orders.1", 1)
 	if e.Lease.Owner != "me" || e.Lease.TTL != time.Minute || e.Lease.Remaining != 0 || !e.Position().IsZero() {
@@ -166,9 +160,7 @@ func TestWatchSince(t *testing.T) {
 	all.want(holdfast.EventAcquired, "orders.1", 1)
 	pull(t, c.Watch(t.Context(), "orders.2", holdfast.Since(at))).want(holdfast.EventAcquired, "orders.2", 1)
 	later := watch(t, c, "orders.2", holdfast.Since(at.Add(time.Hour)))
-	if err := c.Break(t.Context(), "orders.2", 1, "enough"); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, c.Break(t.Context(), "orders.2", 1, "enough"))
 	later.want(holdfast.EventBroken, "orders.2", 1)
 }
 
@@ -222,11 +214,7 @@ func (w *watching) position(t *testing.T, c *holdfast.Client) holdfast.Position 
 
 func mustPosition(t *testing.T, s string) holdfast.Position {
 	t.Helper()
-	p, err := holdfast.ParsePosition(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return stand.Value(holdfast.ParsePosition(s))(t)
 }
 
 func TestWatchEnds(t *testing.T) {
@@ -250,9 +238,7 @@ func TestWatchEnds(t *testing.T) {
 	t.Run("Closed", func(t *testing.T) {
 		c := s.Client()
 		w := watch(t, c, ">")
-		if err := c.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, c.Close(t.Context()))
 		if err := w.failure(); !errors.Is(err, holdfast.ErrClosed) || errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}

@@ -488,10 +488,7 @@ func TestForgedReportOfABatch(t *testing.T) {
 	}
 	in := c.inbox(messages.Protobuf)
 	in.send(b)
-	m, err := in.sub.NextMsg(patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := stand.Value(in.sub.NextMsg(patience))(t)
 	if m.Reply == "" {
 		t.Fatal("the grants have no reply subject: the test is vacuous")
 	}
@@ -502,9 +499,7 @@ func TestForgedReportOfABatch(t *testing.T) {
 		{Subject: m.Reply[:dot] + ".2", Header: nats.Header{"Status": {"503"}}},
 		{Subject: m.Reply + "." + keys[0], Header: nats.Header{"Status": {"503"}}},
 	} {
-		if err := c.nc.PublishMsg(forged); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, c.nc.PublishMsg(forged))
 	}
 	var gone bundle
 	last := keysOf("last", 1)

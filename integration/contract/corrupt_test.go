@@ -23,10 +23,7 @@ import (
 // The other shards go on.
 func TestCorruptBuckets(t *testing.T) {
 	t.Parallel()
-	newer, err := proto.Marshal(&journal.Record{Format: journal.Format + 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	newer := stand.Value(proto.Marshal(&journal.Record{Format: journal.Format + 1}))(t)
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, js natsjs.JetStream, bucket string)
 		words []string
@@ -86,10 +83,7 @@ func TestCorruptBuckets(t *testing.T) {
 				}
 			}
 			s.StopNode()
-			js, err := natsjs.New(s.Connect())
-			if err != nil {
-				t.Fatal(err)
-			}
+			js := stand.Value(natsjs.New(s.Connect()))(t)
 			test.spoil(t, js, messages.DefaultPrefix.Bucket(0))
 			s.StartNode()
 
@@ -118,9 +112,7 @@ func tuningFor(name string) actors.Tuning {
 
 func put(t *testing.T, js natsjs.JetStream, bucket, key string, data []byte) {
 	t.Helper()
-	if _, err := js.Publish(t.Context(), "$KV."+bucket+"."+key, data); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(js.Publish(t.Context(), "$KV."+bucket+"."+key, data))(t)
 }
 
 func remove(t *testing.T, js natsjs.JetStream, bucket, key string) {

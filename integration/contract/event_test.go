@@ -139,10 +139,7 @@ func TestEventSubjects(t *testing.T) {
 		watch(t, s.Connect(), "holdfast.event.document=3A7")
 	resources := []string{"document:7", "a.b", "a..b", "a.b.c", "caf\u00e9 *>", "a b"}
 	for _, r := range resources {
-		key, err := messages.EncodeKey(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := stand.Value(messages.EncodeKey(r))(t)
 		c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+key, `{"owner":"a","ttl_ms":60000}`)
 	}
 	seen := make(map[string]bool)
@@ -180,9 +177,7 @@ func TestEventPermissions(t *testing.T) {
 			default:
 			}
 		}))
-	if _, err := orders.SubscribeSync("holdfast.event.>"); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(orders.SubscribeSync("holdfast.event.>"))(t)
 	if err := <-denied; !strings.Contains(err.Error(), "Permissions Violation") &&
 		!strings.Contains(err.Error(), "permissions violation") {
 		t.Errorf("subscribing to all events: %v", err)
@@ -227,8 +222,6 @@ func mustWriteUsers(t *testing.T, users string) (file string) {
 		jetstream { store_dir: %q, sync_interval: always }
 		authorization { users: [ %s ] }
 	`, dir, users)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.WriteFile(file, []byte(config), 0o600))
 	return file
 }

@@ -20,13 +20,9 @@ func forge(t *testing.T, nc *nats.Conn, resource string, after messages.EventID)
 		m := nats.NewMsg("holdfast.event." + resource)
 		m.Header.Set("Nats-Msg-Id", fmt.Sprintf("%d.%d.0", after.Shard, after.Position+uint64(i)+1))
 		m.Data = []byte("forged")
-		if err := nc.PublishMsg(m); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, nc.PublishMsg(m))
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, nc.Flush())
 }
 
 // Plain subscribers receive what a forger publishes. The stream has the real events and no other, and subscribers
@@ -52,22 +48,13 @@ func TestForgedEvents(t *testing.T) {
 		return strings.Contains(stats, `"events":3,"events_behind":0,"events_lost":0`)
 	})
 
-	js, err := natsjs.New(c.nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), "HOLDFAST_EVENTS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := stand.Value(natsjs.New(c.nc))(t)
+	stream := stand.Value(js.Stream(t.Context(), "HOLDFAST_EVENTS"))(t)
 	if n := stream.CachedInfo().State.Msgs; n != uint64(len(want)) {
 		t.Errorf("the stream has %d messages, want %d", n, len(want))
 	}
 	for i, e := range want {
-		m, err := stream.GetMsg(t.Context(), uint64(i)+1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := stand.Value(stream.GetMsg(t.Context(), uint64(i)+1))(t)
 		if got := mustReadEvent(t, m.Subject, m.Header, m.Data); got.ID() != e.ID() {
 			t.Errorf("message %d is %v, want %v", i+1, got, e)
 		}

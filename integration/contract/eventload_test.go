@@ -71,20 +71,14 @@ func beginBusy(s *stand.Stand, times int) (half <-chan struct{}, wait func()) {
 // journalled returns the events of all that is committed, of each shard in their order.
 func journalled(s *stand.Stand) map[uint32][]*messages.Event {
 	s.Helper()
-	d, err := jetstream.OpenDeployment(s.Context(), s.Connect(),
-		jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix})
-	if err != nil {
-		s.Fatal(err)
-	}
+	d := stand.Value(jetstream.OpenDeployment(s.Context(), s.Connect(),
+		jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix}))(s)
 	all := make(map[uint32][]*messages.Event)
 	for shard := range d.Shards() {
-		_, err := d.Bucket(shard).Replay(s.Context(), 0, func(position uint64, r *journal.Record) error {
+		stand.Value(d.Bucket(shard).Replay(s.Context(), 0, func(position uint64, r *journal.Record) error {
 			all[shard] = append(all[shard], journal.Events(shard, position, r.GetCommit())...)
 			return nil
-		})
-		if err != nil {
-			s.Fatal(err)
-		}
+		}))(s)
 	}
 	return all
 }
@@ -154,10 +148,7 @@ func TestEventsAreTheJournal(t *testing.T) {
 // The stream has every event once, whatever ends in between, and for how long.
 func TestRetainedEventsAreTheJournal(t *testing.T) {
 	s := stand.Start(t, stand.Config{Shards: 2, Retention: time.Hour})
-	js, err := natsjs.New(s.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := stand.Value(natsjs.New(s.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond))))(t)
 	for i := range 4 {
 		crashBusy(s, 80)
 		if i%2 == 1 {
@@ -171,15 +162,9 @@ func TestRetainedEventsAreTheJournal(t *testing.T) {
 	s.StopNode()
 
 	h, want := newHistory(t), journalled(s)
-	stream, err := js.Stream(t.Context(), "HOLDFAST_EVENTS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := stand.Value(js.Stream(t.Context(), "HOLDFAST_EVENTS"))(t)
 	for sequence := uint64(1); sequence <= stream.CachedInfo().State.LastSeq; sequence++ {
-		m, err := stream.GetMsg(t.Context(), sequence)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := stand.Value(stream.GetMsg(t.Context(), sequence))(t)
 		if m.Subject == probe {
 			continue
 		}
@@ -209,11 +194,8 @@ func outlive(t *testing.T, js natsjs.JetStream, round int) {
 	t.Helper()
 	c := &client{t, js.Conn()}
 	publish := func() bool {
-		ack, err := js.Publish(t.Context(), messages.DefaultPrefix.StoredEvent("probe"), nil,
-			natsjs.WithMsgID(fmt.Sprint("probe ", round)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ack := stand.Value(js.Publish(t.Context(), messages.DefaultPrefix.StoredEvent("probe"), nil,
+			natsjs.WithMsgID(fmt.Sprint("probe ", round))))(t)
 		return !ack.Duplicate
 	}
 	publish()

@@ -22,9 +22,7 @@ import (
 func unpack(t *testing.T, archive string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := extract(archive, dir); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, extract(archive, dir))
 	return dir
 }
 
@@ -75,7 +73,7 @@ type stored struct {
 func readBucket(s *stand.Stand, shard uint32) stored {
 	s.Helper()
 	found := stored{pages: map[string]uint32{}, commits: map[uint32]int{}}
-	_, err := s.Deployment.Bucket(shard).Replay(s.Context(), 0, func(_ uint64, r *journal.Record) error {
+	stand.Value(s.Deployment.Bucket(shard).Replay(s.Context(), 0, func(_ uint64, r *journal.Record) error {
 		if commit := r.GetCommit(); commit != nil {
 			if found.commits[r.GetFormat()]++; found.first == 0 {
 				found.first = commit.GetNumber()
@@ -90,10 +88,7 @@ func readBucket(s *stand.Stand, shard uint32) stored {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	}))(s)
 	return found
 }
 

@@ -51,9 +51,7 @@ func TestLimits(t *testing.T) {
 	for i := range 5 {
 		subject, json := wait([]string{"r2", "r2", "r2", "r3", "r3"}[i], i)
 		inbox := nats.NewInbox()
-		if err := c.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: inbox, Data: []byte(json)}); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, c.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: inbox, Data: []byte(json)}))
 	}
 	c.until("all wait", func() bool {
 		return c.ask("holdfast.get.r2", ``).GetWaiting() == 3 && c.ask("holdfast.get.r3", ``).GetWaiting() == 2

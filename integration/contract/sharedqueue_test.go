@@ -154,10 +154,8 @@ func TestSharedLeasesOfABatchWithoutAListener(t *testing.T) {
 			b.acquire(q.key, reader(fmt.Sprint("gone", i)))
 		}
 		b.acquire(q.key, reader("there")) // the same request: it is not taken back
-		if err := c.nc.PublishMsg(&nats.Msg{Subject: messages.DefaultPrefix.Batch(batchShard), Reply: "_INBOX.x",
-			Data: c.encode(e, b)}); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, c.nc.PublishMsg(&nats.Msg{Subject: messages.DefaultPrefix.Batch(batchShard), Reply: "_INBOX.x",
+			Data: c.encode(e, b)}))
 		q.until("one is left", func() bool {
 			r := q.want(messages.Status_GRANTED, 0,
 				&messages.AcquireRequest{Owner: "probe", TtlMs: hour, Limit: unlimited})

@@ -81,19 +81,14 @@ func TestForgedBounces(t *testing.T) {
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000}`)
 	inbox := c.queue("w", 1)
 	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a"}`)
-	m, err := inbox.NextMsg(patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := stand.Value(inbox.NextMsg(patience))(t)
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.other", `{"owner":"b","ttl_ms":60000}`)
 	for _, forged := range []*nats.Msg{
 		{Subject: m.Reply},
 		{Subject: m.Reply, Data: []byte("x"), Header: nats.Header{"Status": {"200"}}},
 		{Subject: m.Reply[:len(m.Reply)-len("2.orders.42")] + "1.other", Header: nats.Header{"Status": {"503"}}},
 	} {
-		if err := c.nc.PublishMsg(forged); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, c.nc.PublishMsg(forged))
 	}
 	c.want(messages.Status_HELD, 2, get, ``)
 	c.want(messages.Status_HELD, 1, "holdfast.get.other", ``)

@@ -18,12 +18,9 @@ func TestBucketConforms(t *testing.T) {
 	journaltest.Conformance(t, func(t *testing.T) journaltest.Journal {
 		t.Helper()
 		nc := stand.StartNATS(t, embedded.Config{}).Connect(t)
-		d, err := jetstream.OpenDeployment(t.Context(), nc, jetstream.DeploymentConfig{
+		d := stand.Value(jetstream.OpenDeployment(t.Context(), nc, jetstream.DeploymentConfig{
 			Prefix: messages.DefaultPrefix, Shards: 1,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		return d.Bucket(0)
 	})
 }

@@ -37,9 +37,7 @@ func replaced(query, node string) string {
 
 func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	if err := json.Unmarshal(read(t, "../../deploy/grafana/holdfast.json"), &d); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, json.Unmarshal(read(t, "../../deploy/grafana/holdfast.json"), &d))
 	d.Panels = slices.DeleteFunc(d.Panels, func(p panel) bool { return p.Type == "row" })
 	if len(d.Panels) < 40 {
 		t.Fatalf("the dashboard has %d panels", len(d.Panels))

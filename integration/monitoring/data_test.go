@@ -24,10 +24,7 @@ const job = "holdfast"
 // histograms and with native ones. Only heatmaps need native ones.
 func TestMonitoringHasData(t *testing.T) {
 	t.Parallel()
-	file, err := filepath.Abs(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := stand.Value(filepath.Abs(rules))(t)
 	node, application := busy(t), guarded(t)
 	targets := map[string][]string{job: {node}, "application": {application}}
 	classic := startPrometheus(t, scraping{targets: targets, rules: file})
@@ -90,12 +87,9 @@ func guarded(t *testing.T) (address string) {
 	}, []string{"guard", "result"})
 	registry := client.NewRegistry()
 	registry.MustRegister(checks)
-	orders, err := fencefile.Open(t.TempDir(), fencefile.WithObserver(func(v fence.Verdict) {
+	orders := stand.Value(fencefile.Open(t.TempDir(), fencefile.WithObserver(func(v fence.Verdict) {
 		checks.WithLabelValues(v.Guard, v.Result.String()).Inc()
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))(t)
 	t.Cleanup(func() { _ = orders.Close() })
 	for _, token := range []fence.Token{34, 33} {
 		_ = orders.Raise(t.Context(), fence.Claim{Resource: "orders.42", Token: token})

@@ -36,19 +36,11 @@ func fullStream(t *testing.T) (targets []string, steps []func()) {
 // limitEvents lets the stream of events have at most so many, -1: any number, and refuse those beyond.
 func limitEvents(t *testing.T, nc *nats.Conn, most int64) {
 	t.Helper()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), messages.DefaultPrefix.EventStream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := stand.Value(jetstream.New(nc))(t)
+	stream := stand.Value(js.Stream(t.Context(), messages.DefaultPrefix.EventStream()))(t)
 	config := stream.CachedInfo().Config
 	config.MaxMsgs, config.Discard = most, jetstream.DiscardNew
-	if _, err := js.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(js.UpdateStream(t.Context(), config))(t)
 }
 
 // commit makes some commits, one after the other.
@@ -57,9 +49,7 @@ func commit(t *testing.T, nc *nats.Conn) {
 	for range 100 {
 		for _, r := range []struct{ operation, request string }{{"acquire", `{"owner":"me","ttl_ms":10000}`},
 			{"release", `{"owner":"me"}`}} {
-			if _, err := nc.Request("holdfast."+r.operation+".orders", []byte(r.request), time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			stand.Value(nc.Request("holdfast."+r.operation+".orders", []byte(r.request), time.Minute))(t)
 		}
 	}
 }

@@ -37,12 +37,10 @@ func exhausted(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(
+	stand.Must(t, errors.Join(
 		w.Shard(&archive.Shard{Position: 1, Number: 1, Epoch: 1}),
 		w.Page(&journal.Page{Number: 1, Epoch: 1, Floor: uint64(messages.WarnToken)}),
 		w.Close(),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	return file.Bytes()
 }

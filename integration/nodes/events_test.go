@@ -44,10 +44,7 @@ func TestEventsWithoutSubscribers(t *testing.T) {
 		}
 	}
 	for range 2 {
-		m, err := sub.NextMsg(patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := stand.Value(sub.NextMsg(patience))(t)
 		if m.Subject != subject {
 			t.Errorf("an event on %s was published", m.Subject)
 		}

@@ -28,14 +28,9 @@ func TestIdentityOfForwardedRequests(t *testing.T) {
 			Subject: "holdfast.acquire." + key, Data: []byte(body),
 			Header: nats.Header{"Nats-Request-Info": {`{"acc":"A","user":"` + user + `"}`}}, // as of a service import
 		}
-		answer, err := nc.RequestMsg(m, patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := stand.Value(nc.RequestMsg(m, patience))(t)
 		r := &messages.Reply{}
-		if err := messages.DecodeReply(messages.JSON, answer.Data, r); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, messages.DecodeReply(messages.JSON, answer.Data, r))
 		return r
 	}
 	for i := range 4 * shards {

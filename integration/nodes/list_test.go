@@ -72,9 +72,7 @@ func TestListOfSharedLeases(t *testing.T) {
 	f.settled()
 	nc := f.connect()
 	inbox := nats.NewInbox()
-	if _, err := nc.SubscribeSync(inbox); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(nc.SubscribeSync(inbox))(t)
 	held, queues := map[string]bool{}, map[string][]string{}
 	for i := range 3 * shards {
 		resource := fmt.Sprint("r", i)
@@ -90,9 +88,7 @@ func TestListOfSharedLeases(t *testing.T) {
 				Data: fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000,"limit":%d,"permits":%d}`, k,
 					9*k, k),
 			}
-			if err := nc.PublishMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, nc.PublishMsg(m))
 			queues[resource] = append(queues[resource], fmt.Sprint("w", k, " ", 9*k, " ", max(k, 1)))
 			stand.Eventually(f, fmt.Sprint(k+1, " wait"), func() bool { return f.waiting(nc, resource) == k+1 })
 		}

@@ -129,9 +129,7 @@ func TestMalformedAnnouncement(t *testing.T) {
 	nc := f.connect()
 	for range 1000 {
 		for _, data := range []string{"", "nonsense", "\x0a\x02n9", "\xff\xff"} {
-			if err := nc.Publish(messages.DefaultPrefix.Announcement("n9"), []byte(data)); err != nil {
-				t.Fatal(err)
-			}
+			stand.Must(t, nc.Publish(messages.DefaultPrefix.Announcement("n9"), []byte(data)))
 		}
 	}
 	f.untilLogged("announcement dropped", 1)
@@ -165,16 +163,11 @@ func TestOddNodes(t *testing.T) {
 
 	// One with another number of shards can only be forged here: the buckets would not have it.
 	nc := f.connect()
-	data, err := messages.Encode(messages.Protobuf, &peer.Announcement{
+	data := stand.Value(messages.Encode(messages.Protobuf, &peer.Announcement{
 		Node: "odd", Incarnation: 5, Shards: 3, Owned: []*peer.Ownership{{Shard: 0, Epoch: 1 << 40}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for range 10 {
-		if err := nc.Publish(messages.DefaultPrefix.Announcement("odd"), data); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, nc.Publish(messages.DefaultPrefix.Announcement("odd"), data))
 	}
 	f.untilLogged("different number of shards", 2)
 	for i := range 32 {

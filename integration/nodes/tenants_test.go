@@ -45,10 +45,7 @@ func TestTenantsOfManyNodes(t *testing.T) {
 	}
 	seen, after := map[string]bool{}, ""
 	for {
-		body, err := json.Marshal(map[string]any{"limit": 3, "tenant": "*", "after": after})
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := stand.Value(json.Marshal(map[string]any{"limit": 3, "tenant": "*", "after": after}))(t)
 		page := f.page(nc, "holdfast.list", string(body))
 		for _, l := range page.GetLeases() {
 			seen[l.GetTenant()+" "+l.GetResource()] = true

@@ -65,10 +65,8 @@ func TestOtherNodes(t *testing.T) {
 	client := stand.Client(t, stand.Dial(t, members.All[0].URL))
 	const locks = 32
 	for i := range locks {
-		if _, err := client.Acquire(t.Context(), fmt.Sprintf("orders.%d", i), holdfast.NoRenewal(),
-			holdfast.TTL(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		stand.Value(client.Acquire(t.Context(), fmt.Sprintf("orders.%d", i), holdfast.NoRenewal(),
+			holdfast.TTL(time.Hour)))(t)
 	}
 	for _, address := range addresses {
 		wantView(t, "http://"+address+"/", fmt.Sprintf("%d leases are shown.", locks))

@@ -59,7 +59,7 @@ func BinaryAt(tb testing.TB, commit string) string {
 	}
 	source, binary := filepath.Join(dir, "source.tar"), filepath.Join(dir, "holdfast")
 	commands := []*exec.Cmd{git("archive", "--output", source, commit), exec.Command("tar", "-xf", source, "-C", dir)}
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "./cmd/holdfast")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "./cmd/holdfast")
 	build.Dir = dir
 	for _, cmd := range append(commands, build) {
 		if out, err := cmd.CombinedOutput(); err != nil {

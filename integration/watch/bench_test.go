@@ -34,22 +34,15 @@ func benchJournals(b *testing.B, held int) (*holdfast.Client, int) {
 	s := stand.Start(b, stand.Config{})
 	nc := s.Connect()
 	inbox := nc.NewInbox()
-	answers, err := nc.SubscribeSync(inbox)
-	if err != nil {
-		b.Fatal(err)
-	}
+	answers := stand.Value(nc.SubscribeSync(inbox))(b)
 	const window = 64 // so that commits are short
 	for i := range held + window {
 		if i < held {
 			subject := messages.DefaultPrefix.Operation(messages.OpAcquire, fmt.Sprint("orders.", i))
-			if err := nc.PublishRequest(subject, inbox, []byte(`{"owner":"me","ttl_ms":86400000}`)); err != nil {
-				b.Fatal(err)
-			}
+			stand.Must(b, nc.PublishRequest(subject, inbox, []byte(`{"owner":"me","ttl_ms":86400000}`)))
 		}
 		if i >= window {
-			if _, err := answers.NextMsg(bound); err != nil {
-				b.Fatal(err)
-			}
+			stand.Value(answers.NextMsg(bound))(b)
 		}
 	}
 	return stand.Client(b, nc), held

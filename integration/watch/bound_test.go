@@ -37,12 +37,8 @@ func TestReadersAreBounded(t *testing.T) {
 		t.Fatalf("a third reader: %v", err)
 	}
 	c := stand.Client(t, nc)
-	if _, err := c.TryAcquire(t.Context(), "orders.1", holdfast.NoRenewal()); err != nil {
-		t.Fatal(err)
-	}
-	if err := js.DeleteConsumer(t.Context(), "KV_HOLDFAST_0", first.CachedInfo().Name); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(c.TryAcquire(t.Context(), "orders.1", holdfast.NoRenewal()))(t)
+	stand.Must(t, js.DeleteConsumer(t.Context(), "KV_HOLDFAST_0", first.CachedInfo().Name))
 	for e, err := range c.Watch(t.Context(), ">", holdfast.Since(time.Time{})) {
 		if err != nil || e.Lease.Resource != "orders.1" {
 			t.Errorf("got %v, %v", e, err)

@@ -46,11 +46,7 @@ func anyDelayed(lost map[string][]*journal.Grant) bool {
 // record returns an empty record of a watch.
 func record(t *testing.T, name, pattern string, kinds ...holdfast.EventKind) *linear.Events {
 	t.Helper()
-	e, err := linear.NewEvents(name, pattern, kinds...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return stand.Value(linear.NewEvents(name, pattern, kinds...))(t)
 }
 
 // await waits until all of the journals has come.
@@ -59,9 +55,7 @@ func await(t *testing.T, j *linear.Journal, all ...*linear.Events) {
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
 	for _, e := range all {
-		if err := e.Await(ctx, j); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, e.Await(ctx, j))
 	}
 }
 

@@ -25,14 +25,11 @@ var names = func() (all []string) {
 // service, until the load is stopped. Some leases are ephemeral: they reserve tokens, and make no events.
 func startLoad(t *testing.T, url string, clients int) *linear.Load {
 	t.Helper()
-	l, err := linear.StartLoad(t.Context(), linear.LoadConfig{
+	l := stand.Value(linear.StartLoad(t.Context(), linear.LoadConfig{
 		Connect:   func(int) (*nats.Conn, error) { return stand.Dial(t, url), nil },
 		Resources: names, Ephemeral: 4, Shared: true, Hot: 3, Clients: clients, Seed: 17,
 		TTLs: []time.Duration{100 * time.Millisecond, 400 * time.Millisecond}, Pause: 2 * time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() { l.Stop() })
 	return l
 }

@@ -44,9 +44,7 @@ func TestRightsOfAWatcher(t *testing.T) {
 	}
 	s := startServerFor(t, strings.Join(users, "\n"))
 	owner := client(t, login(s, "node"))
-	if _, err := owner.Acquire(t.Context(), "orders.1", holdfast.NoRenewal()); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(owner.Acquire(t.Context(), "orders.1", holdfast.NoRenewal()))(t)
 	for name, test := range map[string]holdfast.WatchOption{
 		"Present": holdfast.Present(), "Since": holdfast.Since(time.Time{}), "Now": holdfast.Bookmarks(time.Hour),
 	} {
@@ -70,9 +68,7 @@ func TestRightsOfAWatcher(t *testing.T) {
 		done := make(chan error, 1)
 		c := stand.Client(t, nc)
 		go func() { done <- c.WaitFree(t.Context(), "orders.1") }()
-		if err := owner.Break(t.Context(), "orders.1", 1, "enough"); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, owner.Break(t.Context(), "orders.1", 1, "enough"))
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -111,9 +107,7 @@ func TestWatchWithoutConsumers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			acquire := func(i int) {
 				t.Helper()
-				if _, err := owner.Acquire(t.Context(), fmt.Sprint(name, ".", i), holdfast.NoRenewal()); err != nil {
-					t.Fatal(err)
-				}
+				stand.Value(owner.Acquire(t.Context(), fmt.Sprint(name, ".", i), holdfast.NoRenewal()))(t)
 			}
 			const early, all = 5, 10
 			for i := range early {

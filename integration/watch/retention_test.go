@@ -72,10 +72,7 @@ func TestServerKilledUnderRetention(t *testing.T) {
 	s := startServer(t, "--events-retention", "1h")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	js, err := jetstream.New(stand.Dial(t, s.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := stand.Value(jetstream.New(stand.Dial(t, s.URL)))(t)
 	c := consumer{Events: record(t, "consumer", ">")}
 	crowd := &crowd{ctx: ctx, t: t, url: s.URL}
 	defer crowd.work.Wait()

@@ -28,9 +28,7 @@ func startServerFor(t *testing.T, users string) *stand.Member {
 		"listen: %q\nserver_name: one\njetstream { store_dir: %q, sync_interval: always }\nauthorization { users: "+
 			"[\n%s\n] }\n",
 		strings.TrimPrefix(s.URL, "nats://"), filepath.Join(s.Data, "store"), users)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	s.Args = []string{
 		"serve", "--nats-config", file, "--user", "node", "--password", "pass", "--shards", "1",
 		"--history", "10000000", "--log-level", "error",

@@ -25,9 +25,7 @@ func TestPresentWhileTheJournalIsCompacted(t *testing.T) {
 	const lasting = 1500
 	heavy := map[string]string{"ballast": strings.Repeat("x", 900)} // so that there are several pages
 	for i := range lasting {
-		if _, err := owner.Acquire(t.Context(), fmt.Sprintf("lasting.%d", i), holdfast.Metadata(heavy)); err != nil {
-			t.Fatal(err)
-		}
+		stand.Value(owner.Acquire(t.Context(), fmt.Sprintf("lasting.%d", i), holdfast.Metadata(heavy)))(t)
 	}
 	l := startLoad(t, s.Server.ClientURL(), 8)
 	c := client(t, s.Server.ClientURL())
@@ -59,9 +57,7 @@ func TestPresentWhileTheJournalIsCompacted(t *testing.T) {
 		t.Error("nothing was compacted")
 	}
 	for i := range lasting {
-		if err := owner.Break(t.Context(), fmt.Sprintf("lasting.%d", i), 1, "the test is over"); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, owner.Break(t.Context(), fmt.Sprintf("lasting.%d", i), 1, "the test is over"))
 	}
 	stand.Eventually(t, "no lease is held", func() bool { return presentNow(t, c) == 0 })
 }
@@ -83,15 +79,12 @@ func presentNow(t *testing.T, c *holdfast.Client) (n int) {
 // firstCommit returns the number of the oldest commit there is.
 func firstCommit(t *testing.T, s *stand.Stand) (number uint64) {
 	t.Helper()
-	_, err := s.Deployment.Bucket(0).Replay(t.Context(), 0, func(_ uint64, r *journal.Record) error {
+	stand.Value(s.Deployment.Bucket(0).Replay(t.Context(), 0, func(_ uint64, r *journal.Record) error {
 		if c := r.GetCommit(); c != nil && number == 0 {
 			number = c.GetNumber()
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return number
 }
 
@@ -155,14 +148,9 @@ func TestStalledWatchIsToldOfTheGap(t *testing.T) {
 func turns(t *testing.T, c *holdfast.Client, n int, opts ...holdfast.AcquireOption) (last holdfast.Token) {
 	t.Helper()
 	for range n {
-		l, err := c.Acquire(t.Context(), "orders.42", opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := stand.Value(c.Acquire(t.Context(), "orders.42", opts...))(t)
 		last = l.Token()
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, l.Release(t.Context()))
 	}
 	return last
 }

@@ -23,11 +23,7 @@ func startTenants(t *testing.T) (s *stand.Stand, own, a, b *holdfast.Client) {
 // take takes a lock that is not renewed.
 func take(t *testing.T, c *holdfast.Client, resource string) *holdfast.Lock {
 	t.Helper()
-	l, err := c.TryAcquire(t.Context(), resource, holdfast.NoRenewal(), holdfast.TTL(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return stand.Value(c.TryAcquire(t.Context(), resource, holdfast.NoRenewal(), holdfast.TTL(time.Hour)))(t)
 }
 
 // changesOf returns what a watch yields up to the present end of the journals, each as its kind, tenant and resource,
@@ -80,9 +76,7 @@ func TestWatchOfTenants(t *testing.T) {
 	got, _ = changesOf(t, b, ">", holdfast.Present())
 	wantTold(t, got, "PRESENT B/other", "PRESENT B/r.1")
 
-	if err := first.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, first.Release(t.Context()))
 	got, _ = changesOf(t, own, ">", holdfast.From(at), holdfast.OfTenant("A"))
 	if !slices.Contains(got, "RELEASED A/r.1") || slices.Contains(got, "ACQUIRED B/r.1") {
 		t.Errorf("from a position of another selection: %q", got)
@@ -104,12 +98,8 @@ func TestWatchOfTenants(t *testing.T) {
 func TestClientOfATenant(t *testing.T) {
 	t.Parallel()
 	_, own, a, b := startTenants(t)
-	if _, err := a.Campaign(t.Context(), "scheduler", "a's", holdfast.Owner("of-a")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Campaign(t.Context(), "scheduler", "b's", holdfast.Owner("of-b")); err != nil {
-		t.Fatal(err)
-	}
+	stand.Value(a.Campaign(t.Context(), "scheduler", "a's", holdfast.Owner("of-a")))(t)
+	stand.Value(b.Campaign(t.Context(), "scheduler", "b's", holdfast.Owner("of-b")))(t)
 	for c, want := range map[*holdfast.Client]string{own: "", a: "a's", b: "b's"} {
 		leader, err := c.Leader(t.Context(), "scheduler")
 		if err != nil || leader.Value != want {
