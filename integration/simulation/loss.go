@@ -26,8 +26,8 @@ func (s *loss) endsWith(name string, next believer) error {
 		!s.until.IsZero() && !time.Now().Before(s.until):
 		return nil
 	default:
-		return fmt.Errorf("%s: token %d is lost and holds the lock back until %v, unless that is confirmed; %v is held",
-			name, s.token, s.until, l)
+		return fmt.Errorf("%s: token %d is lost and holds the lock back until %v, unless that is confirmed; at %v %v is held",
+			name, s.token, s.until, time.Now(), l)
 	}
 }
 
@@ -64,6 +64,7 @@ func (x *worker) reserve() {
 		x.tally["held back"]++
 	}
 	x.mu.Unlock()
+	pass(time.Until(l.Deadline())) // a client that is closed releases what it holds
 }
 
 // confirm confirms the loss that holds a lock back, if there is one.
