@@ -52,7 +52,7 @@ func (g *workers) acquired(c *counter, l believer, shares bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, h := range c.holders {
-		if h.Valid() && !(h.shares && shares) && (h.Token() < l.Token() || l.Valid()) {
+		if h.Valid() && (!h.shares || !shares) && (h.Token() < l.Token() || l.Valid()) {
 			g.note(fmt.Errorf("%s: token %d is held, and the holder of token %d believes that it holds the lock", c.name,
 				l.Token(), h.Token()))
 		}

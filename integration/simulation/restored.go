@@ -123,6 +123,11 @@ func (w *world) restore(c copied) error {
 	}
 	defer after.KillNode(0)
 	clients := make(map[string]*holdfast.Client)
+	defer func() {
+		for _, client := range clients {
+			_ = client.Close(w.ctx)
+		}
+	}()
 	for _, tenant := range append([]string{""}, slices.Sorted(maps.Keys(w.Tenants))...) {
 		options := []holdfast.Option{holdfast.Timeout(10 * time.Second)}
 		if tenant != "" {
@@ -132,7 +137,6 @@ func (w *world) restore(c copied) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = client.Close(w.ctx) }()
 		clients[tenant] = client
 	}
 	for _, resource := range slices.Sorted(maps.Keys(w.issued.highest)) {
