@@ -57,11 +57,11 @@ type copied struct {
 func (w *world) copying() <-chan copied {
 	made := make(chan copied, 1)
 	dice := rand.New(rand.NewPCG(w.trial.Seed, 3))
-	if dice.IntN(4) > 0 && w.trial.Tuning.Remember == 0 || dice.IntN(2) == 0 {
+	if dice.IntN(8) > 0 && w.trial.Tuning.Remember == 0 {
 		close(made)
 		return made
 	}
-	at := time.Duration(dice.Int64N(int64(w.trial.Length)))
+	at := time.Duration(dice.Int64N(int64(w.trial.Length / 2))) // further load, and forgetting, come behind it
 	go func() {
 		defer close(made)
 		pass(at)

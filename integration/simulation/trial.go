@@ -34,8 +34,9 @@ type Trial struct {
 	// Replicas are those of each bucket.
 	Nodes, Servers, Clients, Workers, Replicas int
 	Shards                                     uint32
-	// Names is how many resources the clients use, and Pause the longest that one rests between two operations.
-	Names int
+	// Names is how many resources the clients use, of which the last ones are Ephemeral, and Pause the longest that one
+	// rests between two operations.
+	Names, Ephemeral int
 	Pause time.Duration
 	// Length is how long the load lasts, before everything heals.
 	Length time.Duration
@@ -60,7 +61,7 @@ func NewTrial(seed uint64) Trial {
 	t := Trial{
 		Seed: seed, Nodes: 2 + dice.IntN(3), Servers: []int{1, 3, 3, 3, 5}[dice.IntN(5)], Clients: 4 + dice.IntN(12),
 		Workers: dice.IntN(6),
-		Names:   6, Pause: 2 * time.Second,
+		Names:   6, Ephemeral: 1, Pause: 2 * time.Second,
 		Shards: uint32(1 + dice.IntN(4)), Length: time.Duration(20+dice.IntN(60)) * time.Second,
 		Faults: dice.IntN(12),
 	}
