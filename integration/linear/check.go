@@ -138,6 +138,8 @@ func (c *checking) resource(resource string, operations []Operation) {
 	c.is("tokens", resource, checkTokens(operations, !sure || forgotten)...)
 	if forgotten {
 		c.Forgotten++
+	}
+	if forgotten && sure {
 		c.is("windows", resource, checkWindows(operations, c.Slack)...)
 	}
 	if !sure || forgotten {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,8 +41,12 @@ type pastRequest struct {
 	Operation
 }
 
-// mostPast is how many requests a client may repeat late.
-const mostPast = 32
+// mostPast is how many requests a client may repeat late, and pastFor for how long after it has first sent them: an owner
+// remembers for a minute what has ended.
+const (
+	mostPast = 32
+	pastFor  = 45 * time.Second
+)
 
 // mostStretch is how many TTLs an owner has, before it would have one twice.
 const mostStretch = 100
@@ -275,6 +280,7 @@ func (c *client) keep(r *resource, o Operation) {
 // repeatLate lets a copy of a request come late, most often of the latest. If its owner has changed since,
 // it may be granted.
 func (c *client) repeatLate() {
+	c.past = slices.DeleteFunc(c.past, func(p pastRequest) bool { return c.Now()-p.Call > pastFor })
 	if len(c.past) == 0 {
 		return
 	}

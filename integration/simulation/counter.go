@@ -51,6 +51,9 @@ func under(c *counter, l believer) use { return use{c, l, l.Token} }
 func (g *workers) acquired(c *counter, l believer, shares bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if slices.Contains(c.taken, l.Token()) {
+		return // the answer was on its way when another one broke the lock
+	}
 	for _, h := range c.holders {
 		if h.Valid() && (!h.shares || !shares) && (h.Token() < l.Token() || l.Valid()) {
 			g.note(fmt.Errorf("%s: token %d is held, and the holder of token %d believes that it holds the lock", c.name,
@@ -58,7 +61,7 @@ func (g *workers) acquired(c *counter, l believer, shares bool) {
 		}
 	}
 	c.holders = slices.DeleteFunc(c.holders, func(h holder) bool { return !h.Valid() })
-	if l.Valid() && !slices.Contains(c.taken, l.Token()) {
+	if l.Valid() {
 		c.holders = append(c.holders, holder{l, shares})
 	}
 	if c.loss != nil && c.loss.token < l.Token() {

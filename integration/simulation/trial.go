@@ -37,7 +37,7 @@ type Trial struct {
 	// Names is how many resources the clients use, of which the last ones are Ephemeral, and Pause the longest that one
 	// rests between two operations.
 	Names, Ephemeral int
-	Pause time.Duration
+	Pause            time.Duration
 	// Length is how long the load lasts, before everything heals.
 	Length time.Duration
 	// Faults is how many there are, but for those Without, by their numbers from 0.
