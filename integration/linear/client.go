@@ -311,13 +311,13 @@ type holding struct {
 	orders uint64
 }
 
-// order is the number of an extend or a set: none, the next one, or one of those before.
+// order is the number of an extend or a set: none, a higher one, or one of those up to the highest, as if it were late.
 func (h *holding) order() uint64 {
 	switch n := h.dice.IntN(100); {
-	case n < 40:
+	case n < 30:
 		return 0
-	case n < 75 || h.orders == 0:
-		h.orders++
+	case n < 65 || h.orders == 0:
+		h.orders += 1 + h.dice.Uint64N(3)
 		return h.orders
 	default:
 		return 1 + h.dice.Uint64N(h.orders)
