@@ -67,7 +67,11 @@ func (w *world) copying() <-chan copied {
 		pass(at)
 		var c copied
 		w.do(func() { c.grants = w.issued.grants })
-		file, err := w.copy()
+		var file []byte
+		err := w.underRareLocks(func() (err error) {
+			file, err = w.copy()
+			return err
+		})
 		if err != nil {
 			w.Log.Warn("the backup has failed", "err", err)
 			return
@@ -76,6 +80,30 @@ func (w *world) copying() <-chan copied {
 		made <- c
 	}()
 	return made
+}
+
+// underRareLocks does something while a lock in each shard is held that nobody else uses, as far as there is room for it.
+func (w *world) underRareLocks(do func() error) error {
+	nc, err := w.connect("rare", 0, w.login())
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	client, err := holdfast.New(nc, holdfast.Timeout(5*time.Second))
+	if err != nil {
+		return err
+	}
+	for shard := range w.Shards {
+		ctx, cancel := context.WithTimeout(w.ctx, 5*time.Second)
+		if _, err := client.Acquire(ctx, w.namesIn(shard, "rare.", 1)[0]); err != nil {
+			w.Log.Debug("a lock is not acquired", "err", err)
+		}
+		cancel()
+	}
+	err = do()
+	ctx, cancel := context.WithTimeout(w.ctx, settling)
+	defer cancel()
+	return errors.Join(err, client.Close(ctx))
 }
 
 func (w *world) copy() ([]byte, error) {

@@ -25,11 +25,11 @@ const (
 	tenantsEach = 3
 	// nodesAccount is that of the nodes, and plainAccount that of the clients of no tenant if owners are verified: each
 	// has one user.
-	nodesAccount, plainAccount = "NODES", "PLAIN"
+	nodesAccount, plainAccount = "ACCOUNT_OF_NODES", "ACCOUNT_OF_NONE"
 )
 
-// tenants are the accounts with resources of their own.
-var tenants = []string{"ALPHA", "BETA"}
+// tenants are the accounts with resources of their own. No random text has their names by chance.
+var tenants = []string{"TENANT_ALPHA", "TENANT_BETA"}
 
 // serveTenants draws what a trial with tenants has.
 func (x *Trial) serveTenants() {

@@ -222,6 +222,12 @@ func (w *world) run() error {
 		g.report(w.outcome.Tally)
 	}
 	w.crowd()
+	c, isCopied := <-backups
+	if isCopied { // their names may have been forgotten, and have higher tokens now
+		if err := w.underRareLocks(func() error { return nil }); err != nil {
+			w.note(fmt.Errorf("rare locks: %w", err))
+		}
+	}
 	for _, c := range w.clocks {
 		for _, function := range c.panicked {
 			w.outcome.Tally["panic of "+function]++
@@ -233,7 +239,7 @@ func (w *world) run() error {
 		}
 	}
 	w.note(watchers.stop())
-	if c, ok := <-backups; ok {
+	if isCopied {
 		if err := w.restore(c); err != nil {
 			w.note(fmt.Errorf("restored: %w", err))
 		}
