@@ -139,14 +139,14 @@ func (c *checking) resource(resource string, operations []Operation) {
 	if forgotten {
 		c.Forgotten++
 	}
-	if forgotten && sure {
-		c.is("windows", resource, checkWindows(operations, c.Slack)...)
+	if !sure {
+		return
 	}
-	if !sure || forgotten {
+	c.is("windows", resource, checkWindows(operations, c.Slack)...)
+	if forgotten {
 		return
 	}
 	c.is("turns", resource, checkTurns(operations)...)
-	c.is("windows", resource, checkWindows(operations, c.Slack)...)
 	if c.journal != nil && !ephemeral {
 		c.is("answers", resource, checkAnswers(operations, c.life(resource), c.Slack, c.began)...)
 	}
