@@ -90,6 +90,16 @@ func newServerLogger(log *slog.Logger) *serverLogger {
 	}
 }
 
+// warnOfSlowStart logs a warning if the timer that it returns is not stopped: nats-server 2.15 counts for hours, and
+// takes more and more memory, if a flipped bit in a message block has made a sequence number huge.
+func (l *serverLogger) warnOfSlowStart(dir string) *time.Timer {
+	return time.AfterFunc(slowStart, func() {
+		l.log.Warn("the NATS server is still reading its store; if its memory grows meanwhile, a file there is damaged: "+
+			"stop this node, and in a cluster move the directory away and start it again, so that the other nodes send "+
+			"it all; a single node needs its backup", "dir", dir, "for", slowStart)
+	})
+}
+
 // debugs reports whether debug lines are logged; the server formats none otherwise.
 func (l *serverLogger) debugs() bool {
 	return l.log.Enabled(context.Background(), LevelDebug)

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -25,6 +27,21 @@ func TestOtherClusterIsToldOnce(t *testing.T) {
 	if !strings.Contains(said.String(), "something else") {
 		t.Errorf("got:\n%s", &said)
 	}
+}
+
+// A start that hangs on a damaged store is reported, one that has ended is not.
+func TestSlowStartIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		l := newServerLogger(slog.New(slog.NewTextHandler(&logged, nil)))
+		l.warnOfSlowStart("quick").Stop()
+		l.warnOfSlowStart("damaged")
+		<-time.After(slowStart)
+		synctest.Wait()
+		if got := logged.String(); !strings.Contains(got, "dir=damaged") || strings.Contains(got, "dir=quick") {
+			t.Errorf("got:\n%s", got)
+		}
+	})
 }
 
 // What every restart after a kill brings is no warning; what a damaged store brings is one.

@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// slowStart is how long the server reads its store before that is logged: a sound store takes seconds.
+	slowStart = 30 * time.Second
 	// startTimeout bounds the start after the store was read, which may itself take long.
 	startTimeout = 10 * time.Second
 	// startPoll is just above the interval below which the server's own waiting would spin.
@@ -24,7 +26,9 @@ func run(opts *server.Options, lines *serverLogger) (*server.Server, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	running.SetLoggerV2(lines, lines.debugs(), false, false)
+	slow := lines.warnOfSlowStart(opts.StoreDir)
 	running.Start()
+	slow.Stop()
 	if err := waitReady(running, lines.fatal); err != nil {
 		stop(running)
 		return nil, err
