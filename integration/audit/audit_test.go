@@ -78,6 +78,13 @@ func (b *book) at(unixMillis int64, kind messages.Event_Kind) *book {
 	return b.put(&journal.Commit{AtMs: unixMillis, Changes: []*journal.Change{{Kind: kind, Grant: g}}})
 }
 
+// lasting is the same of a lease of half a minute.
+func (b *book) lasting(unixMillis int64, kind messages.Event_Kind) *book {
+	b.at(unixMillis, kind)
+	b.records[len(b.records)-1].GetCommit().GetChanges()[0].Grant.TtlMs = 30_000
+	return b
+}
+
 // member is the same of a lease in a session; empty: in none.
 func (b *book) member(unixMillis int64, kind messages.Event_Kind, session string) *book {
 	b.at(unixMillis, kind)
@@ -168,6 +175,9 @@ var journals = []struct {
 	{"an extension of another lease", newBook().change(acquired, "a", 1).change(extended, "a", 2),
 		"of token 2 of a where token 1 of a"},
 	{"an expiry before its time", newBook().at(1000, acquired).at(1500, expired), "500 ms before its time"},
+	{"a clock that drifts", newBook().lasting(1000, acquired).lasting(30_980, expired), ""},
+	{"a clock that drifts by more than clocks do", newBook().lasting(1000, acquired).lasting(30_979, expired),
+		"21 ms before its time"},
 	{"an expiry with its session", newBook().member(1000, acquired, "s").member(1500, expired, "s"), ""},
 	{"an expiry with its session at a new owner", newBook().member(1000, acquired, "s").openedAt(1400).member(1500,
 		expired, "s"), ""},

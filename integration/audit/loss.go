@@ -80,7 +80,7 @@ func (r *resource) confirms(l *loss, m *journal.Change, c *journal.Commit, wrong
 	switch {
 	case m.GetReason() == DelayOver && g.GetDelayMs() == 0:
 		wrong("the delay of token %d is over, which has none", g.GetToken())
-	case m.GetReason() == DelayOver && l.due != 0 && c.GetAtMs() < l.due-wallSlack:
+	case m.GetReason() == DelayOver && isEarly(c.GetAtMs(), l.due, l.GetDelayMs()):
 		wrong("the delay of token %d is over at %d, %d ms before its time", g.GetToken(), c.GetAtMs(),
 			l.due-c.GetAtMs())
 	case m.GetReason() == TakenBack && g.GetConfirm():

@@ -12,8 +12,8 @@ import (
 
 const (
 	// wallSlack is by how many milliseconds the wall clock that stamps commits may differ from the clock that
-	// leases end by.
-	wallSlack = 5
+	// leases end by, beside one in wallDrift of the time between: NTP moves a wall clock by up to 500 in a million.
+	wallSlack, wallDrift = 5, 2000
 	// rememberSlack is for the drift of clocks.
 	rememberSlack = 2 * time.Second
 	// rememberedFor is for how long an owner of a shard remembers a request at least whose lease has ended.
@@ -105,10 +105,15 @@ func rest(h *journal.HandOver, g *journal.Grant, whole uint32) int64 {
 	return int64(whole)
 }
 
+// isEarly reports whether what lasts for a number of milliseconds ends before it is due. A due of 0 is unknown.
+func isEarly(at, due int64, lasts uint32) bool {
+	return due != 0 && at < due-wallSlack-int64(lasts/wallDrift)
+}
+
 // handsOver checks that no less is handed over of a lease and of a delay than what is left of it.
 func (r *resource) handsOver(c *journal.Commit, wrong func(string, ...any)) {
 	check := func(g *journal.Grant, due int64, whole uint32) {
-		if at := c.GetAtMs() + rest(c.GetHandOver(), g, whole); due != 0 && at < due-wallSlack {
+		if at := c.GetAtMs() + rest(c.GetHandOver(), g, whole); isEarly(at, due, whole) {
 			wrong("token %d is handed over with an end at %d, %d ms before its time", g.GetToken(), at, due-at)
 		}
 	}
@@ -262,7 +267,7 @@ func (r *resource) changes(m *journal.Change, place int, c *journal.Commit, wron
 			h.GetSession())
 	case !isInOrder(m.GetKind(), g, h.Grant):
 		wrong("%s of token %d with %s, where the lease has %s", m.GetKind(), g.GetToken(), orders(g), orders(h.Grant))
-	case m.GetKind() == messages.Event_EXPIRED && h.due != 0 && c.GetAtMs() < h.due-wallSlack:
+	case m.GetKind() == messages.Event_EXPIRED && isEarly(c.GetAtMs(), h.due, h.GetTtlMs()):
 		wrong("token %d expires at %d, %d ms before its time", g.GetToken(), c.GetAtMs(), h.due-c.GetAtMs())
 	}
 }

@@ -38,6 +38,17 @@ var ledgers = []struct {
 		journal: openBook().acquired("a", 1, "a-0").change(wasBroken, "a", 1, 1000, "a-0", "7"),
 	},
 	{
+		name: "a late copy of an extend without a token shortens a later lease of its owner",
+		script: []line{
+			acquire("a", 0, 1).granted(1), extend("a", 10, 21).ttl(300).resent(20).extended(1),
+			release("a", 30, 31).token(1).released(), acquire("a", 40, 41).granted(2), acquire("b", 500, 501).granted(3),
+		},
+		journal: openBook().acquired("a", 1, "a-0").change(wasExtended, "a", 1, 300, "a-0", "").
+			change(wasReleased, "a", 1, 300, "a-0", "").acquired("a", 2, "a-40").
+			change(wasExtended, "a", 2, 300, "a-40", "").change(wasExpired, "a", 2, 300, "a-40", "").
+			acquired("b", 3, "b-500"),
+	},
+	{
 		name:    "what is not in the journal has not happened",
 		script:  []line{acquire("a", 0, 0).unknown(), get(5, 6).held("a", 1)},
 		journal: openBook(),

@@ -196,7 +196,7 @@ func (r *resolver) extensions(o *Operation, status messages.Status) {
 		}
 		n := len(places)
 		switch {
-		case o.Status != status, o.overtaken():
+		case o.Status != status, o.overtaken(), id.token != o.Shown.Token:
 		case downgraded: // one of them, or the downgrade, is the answer's, which is the first to the model
 			for range n {
 				r.since(*o, downgrade, slices.Max(places), status)

@@ -42,8 +42,8 @@ type lateTimer struct {
 	stopped bool
 }
 
-// maxDrift is how much a monotonic clock drifts, in millionths: most of what NTP corrects. The checker of journals has
-// 5 ms for that, which is the drift of the longest lease here.
+// maxDrift is how much a monotonic clock drifts, in millionths: most of what NTP corrects, and the checker of journals
+// allows for.
 const maxDrift = 400
 
 func newClock(dice *rand.Rand) *clock {

@@ -20,6 +20,7 @@ var (
 	seed   = flag.Uint64("simulation.seed", 1, "the seed of the first trial")
 	trials = flag.Int("simulation.trials", 8, "how many trials there are, each of the next seed")
 	within = flag.Duration("simulation.for", 0, "how long trials are begun, in the place of a number; 0: there is one")
+	kept   = flag.String("simulation.artifacts", "", "the folder for the history and the journals of a trial that fails")
 	trace  = flag.String("simulation.trace", "", "the file for the deliveries of the last trial; empty: none")
 )
 
@@ -152,7 +153,7 @@ func (x Trial) check(t *testing.T) (Outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	terms := linear.Terms{Full: x.Capacity.Held > 0, Remember: x.Tuning.Remember}
+	terms := linear.Terms{Full: x.Capacity.Held > 0, Remember: x.Tuning.Remember, Artifacts: *kept}
 	if x.Tuning.CommitDecisions > 0 { // a decision may wait for several commits
 		terms.Remember = 0
 	}
