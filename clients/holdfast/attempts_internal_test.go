@@ -61,3 +61,40 @@ func TestGrantToAnEarlyAttempt(t *testing.T) {
 
 // wait lets virtual time pass.
 func wait(d time.Duration) { <-time.After(d) }
+
+// An answer to another attempt of a request grants its lease once more, when the client has lost it. Whoever has lost a
+// lock may still be at work, so the lease is not given back: it runs out, and is lost at the service, too.
+func TestGrantToALateAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 10 * time.Second
+		s := newScripted(t)
+		c := s.client()
+		late := false
+		s.script(func(op messages.Operation) (there, back time.Duration) {
+			if op == messages.OpAcquire && late {
+				return ttl - messages.FirstResend - 200*time.Millisecond, 0
+			}
+			late = late || op == messages.OpAcquire
+			return 0, messages.FirstResend + 100*time.Millisecond // so that there is a second attempt
+		})
+		l := mustLock(t, c, "r", TTL(ttl), NoRenewal())
+		<-l.Lost()
+		s.count(messages.OpAcquire)
+		wait(time.Until(l.Deadline().Add(ttl)))
+		if late, released := s.count(messages.OpAcquire), s.count(messages.OpRelease); late != 1 || released > 0 {
+			t.Errorf("%d attempts arrived late, and the lease was given back %d times", late, released)
+		}
+	})
+}
+
+// What is remembered of losses is bounded.
+func TestLossesAreBounded(t *testing.T) {
+	var l losses
+	for n := range Token(maxLosses + 2) {
+		l.add(leaseID{"r", n + 1})
+		l.add(leaseID{"r", n + 1})
+	}
+	if l.has(leaseID{"r", 2}) || !l.has(leaseID{"r", 3}) || len(l.known) != maxLosses || len(l.oldest) != maxLosses {
+		t.Errorf("%d losses are known, in a queue of %d", len(l.known), len(l.oldest))
+	}
+}

@@ -54,6 +54,8 @@ type handle struct {
 // registry has the handles of a client: [handles].
 type registry interface {
 	remove(h *handle)
+	// lost notes that the lease of a handle is lost, or may be.
+	lost(h *handle)
 	// change registers a handle anew whose lease has another id: become sets what it is now.
 	change(h *handle, become func())
 	// releasing reports whether the lease of a handle may be released. Then released has to be called.
@@ -315,6 +317,7 @@ func (h *handle) runOut() {
 // lose ends the lease for all locks that share it.
 func (h *handle) lose(e *Error) {
 	h.phase, h.found = gone, e
+	h.registry.lost(h)
 	h.stop()
 	for _, l := range h.locks {
 		l.end(e)

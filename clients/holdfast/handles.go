@@ -27,6 +27,7 @@ type handles struct {
 	// shared are the handles that further locks may share.
 	shared     map[lockKey]*handle
 	tombstones map[holder]*tombstones
+	losses     losses
 	downgrades map[holder]*downgrade
 }
 
@@ -119,6 +120,13 @@ func (s *handles) remove(h *handle) {
 	s.drop(h)
 }
 
+func (s *handles) lost(h *handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.losses.add(h.id)
+	s.losses.add(h.former)
+}
+
 // drop is called with mu held, and that of the handle.
 func (s *handles) drop(h *handle) {
 	if s.byID[h.id] == h {
@@ -180,8 +188,8 @@ func (s *handles) expectNoMore(k holder, request uint64) {
 }
 
 // releasing notes that a lease is about to be released, with its handle if it had one. It returns false if
-// another handle has the lease, if the release is under way already, or if it may turn out that a handle has it: of two
-// concurrent releases one would find another holder, and take the lock for lost. If it returns true, the caller
+// another handle has the lease or has lost it, if the release is under way already, or if it may turn out that a handle
+// has it: of two concurrent releases one would find another holder, and take the lock for lost. If it returns true, the caller
 // releases the lease and calls [handles.released].
 func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 	s.mu.Lock()
@@ -194,7 +202,7 @@ func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 		return true
 	}
 	k, id := holder{l.GetResource(), l.GetOwner()}, idOf(l)
-	if s.find(id) != nil || s.tombstones[k].has(id.token) {
+	if s.find(id) != nil || s.losses.has(id) || s.tombstones[k].has(id.token) {
 		return false
 	}
 	if d := s.downgrades[k]; d != nil {
@@ -224,7 +232,7 @@ func (s *handles) tombstonesOf(k holder) *tombstones {
 	return s.tombstones[k]
 }
 
-// giveBack releases a lease in the background, unless it has a handle.
+// giveBack releases a lease in the background, unless it has a handle or had one that has lost it.
 func (s *handles) giveBack(l *messages.Lease, secret secret) {
 	if !s.releasing(l, nil) {
 		return

@@ -53,10 +53,17 @@ var conformance = []mutant{
 	{
 		name: "SecondGrantGivenBack",
 		harm: "a late answer to an earlier attempt releases the lock that is held",
-		edits: []edit{{"clients/holdfast/handles.go", "if s.find(id) != nil || s.tombstones[k].has(id.token) {",
-			"if s.tombstones[k].has(id.token) {"}},
+		edits: []edit{{"clients/holdfast/handles.go", "if s.find(id) != nil || s.losses.has(id) ||",
+			"if s.losses.has(id) ||"}},
 		found: conforms("faults", "grant-twice"),
 		says:  `held: want true, got false`,
+	},
+	{
+		name:  "LostLeaseGivenBack",
+		harm:  "a late answer releases a lease that was lost, and the next holder comes in where it was to be held back",
+		edits: []edit{{"clients/holdfast/handles.go", "|| s.losses.has(id) ||", "||"}},
+		found: suite{module: "clients", folder: "holdfast", run: "^TestGrantToALateAttempt$"},
+		says:  `the lease was given back`,
 	},
 	{
 		name: "LateGrantKept",
