@@ -2,8 +2,10 @@ package mutants_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,15 +51,43 @@ func (m mutant) texts(t *testing.T) map[string]string {
 	return texts
 }
 
-// compile reports a mutant that cannot be built, without running it.
-func (m mutant) compile(t *testing.T) ([]byte, error) {
+// groups returns all mutants in groups that are compiled at once: those of a module, or a client in another language,
+// that change different files.
+func groups(all []mutant) (groups [][]mutant) {
+	for _, m := range all {
+		place := slices.IndexFunc(groups, func(group []mutant) bool {
+			return !slices.ContainsFunc(group, m.excludes)
+		})
+		if place < 0 {
+			groups = append(groups, []mutant{m})
+		} else {
+			groups[place] = append(groups[place], m)
+		}
+	}
+	return groups
+}
+
+// excludes reports whether two mutants cannot be compiled at once.
+func (m mutant) excludes(o mutant) bool {
+	return m.found.client != o.found.client || m.found.module != o.found.module ||
+		slices.ContainsFunc(m.edits, func(e edit) bool {
+			return slices.ContainsFunc(o.edits, func(f edit) bool { return e.file == f.file })
+		})
+}
+
+// compile reports mutants of a group that cannot be built, without running them.
+func compile(t *testing.T, group []mutant) ([]byte, error) {
 	t.Helper()
-	if l, ok := languages[m.found.client]; ok {
-		_, output, err := l.compile(t, m.texts(t))
+	texts, paths := make(map[string]string), []string{}
+	for _, m := range group {
+		maps.Copy(texts, m.texts(t))
+		paths = append(paths, m.packages()...)
+	}
+	if l, ok := languages[group[0].found.client]; ok {
+		_, output, err := l.compile(t, texts)
 		return output, err
 	}
-	return goTool(t, m.found.module, overlay(t, m.texts(t)),
-		append([]string{"build", "-o", os.DevNull}, m.packages()...)...)
+	return goTool(t, group[0].found.module, overlay(t, texts), append([]string{"build", "-o", os.DevNull}, paths...)...)
 }
 
 // overlay writes the files with these texts and returns the file that has Go build with them.

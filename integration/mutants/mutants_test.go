@@ -21,14 +21,21 @@ var (
 	keep   = flag.String("mutants.output", "", "keep the output of each suite in this folder")
 )
 
-// A mutant that no longer applies or compiles tests nothing.
+// A mutant that no longer applies or compiles tests nothing. Mutants of other files are compiled together, and only
+// where that fails one by one.
 func TestMutantsCompile(t *testing.T) {
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			if output, err := m.compile(t); err != nil {
-				t.Fatalf("%v\n%s", err, output)
+	for _, group := range groups(mutants) {
+		if output, err := compile(t, group); err == nil {
+			continue
+		} else if len(group) == 1 {
+			t.Errorf("%s: %v\n%s", group[0].name, err, output)
+			continue
+		}
+		for _, m := range group {
+			if output, err := compile(t, []mutant{m}); err != nil {
+				t.Errorf("%s: %v\n%s", m.name, err, output)
 			}
-		})
+		}
 	}
 }
 

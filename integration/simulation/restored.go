@@ -65,6 +65,9 @@ func (w *world) copying() <-chan copied {
 	go func() {
 		defer close(made)
 		pass(at)
+		if w.trial.spends() {
+			w.spend(uint32(dice.IntN(int(w.Shards))))
+		}
 		var c copied
 		w.do(func() { c.grants = w.issued.grants })
 		var file []byte
@@ -80,6 +83,35 @@ func (w *world) copying() <-chan copied {
 		made <- c
 	}()
 	return made
+}
+
+// spent is how many tokens of a resource are used up before a backup: more than there are grants behind it, so that no
+// --ahead that counts them reaches as far.
+const spent = 1000
+
+// spends reports whether a backup has tokens that are far above those of other names. An ephemeral grant counts as so
+// many that they would not be.
+func (x *Trial) spends() bool { return x.Tuning.Remember > 0 && x.Ephemeral == 0 }
+
+// spend uses up tokens of a resource of the shard, which is then left to be forgotten. What fails is left out.
+func (w *world) spend(shard uint32) {
+	nc, err := w.connect("spender", 0, w.login())
+	if err != nil {
+		return
+	}
+	defer nc.Close()
+	client, err := holdfast.New(nc, holdfast.Timeout(5*time.Second))
+	if err != nil {
+		return
+	}
+	for range spent {
+		ctx, cancel := context.WithTimeout(w.ctx, 5*time.Second)
+		if l, err := client.Acquire(ctx, w.namesIn(shard, "spent.", 1)[0]); err == nil {
+			_ = l.Release(ctx)
+		}
+		cancel()
+	}
+	_ = client.Close(w.ctx)
 }
 
 // underRareLocks does something while a lock in each shard is held that nobody else uses, as far as there is room for it.

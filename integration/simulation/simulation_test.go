@@ -18,7 +18,7 @@ import (
 
 var (
 	seed   = flag.Uint64("simulation.seed", 1, "the seed of the first trial")
-	trials = flag.Int("simulation.trials", 8, "how many trials there are, each of the next seed")
+	trials = flag.Int("simulation.trials", fewTrials, "how many trials there are, each of the next seed")
 	within = flag.Duration("simulation.for", 0, "how long trials are begun, in the place of a number; 0: there is one")
 	kept   = flag.String("simulation.artifacts", "", "the folder for the history and the journals of a trial that fails")
 	trace  = flag.String("simulation.trace", "", "the file for the deliveries of the last trial; empty: none")

@@ -31,5 +31,5 @@ func (x *Trial) forget(dice *rand.Rand) {
 	x.Tuning.Remember = time.Minute + time.Duration(dice.IntN(10))*time.Second
 	x.Tuning.CompactCommits, x.Tuning.History = 10+dice.IntN(20), 1+dice.IntN(100)
 	x.Length += 80 * time.Second
-	x.Names, x.Ephemeral, x.Pause = 60, 6, 8*time.Second
+	x.Names, x.Ephemeral, x.Pause = 60, 6*dice.IntN(2), 8*time.Second
 }

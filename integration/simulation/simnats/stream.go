@@ -254,8 +254,11 @@ func (n *Network) sync(what string) time.Duration {
 func (r *replica) replicate(follower *replica) {
 	n, term, log, committed := r.stream.network, r.term, r.log, r.committed
 	n.between(r.server, follower.server, r.stream.config.Name, func() {
-		if term < follower.term || term == follower.term && len(log) < len(follower.log) &&
-			committed <= follower.committed {
+		if term < follower.term {
+			n.between(follower.server, r.server, r.stream.config.Name, func() { r.deposed(term) })
+			return
+		}
+		if term == follower.term && len(log) < len(follower.log) && committed <= follower.committed {
 			return
 		}
 		if term > follower.term {
@@ -282,6 +285,14 @@ func (r *replica) replicate(follower *replica) {
 			})
 		})
 	})
+}
+
+// deposed ends a leadership of this term, which another one has followed.
+func (r *replica) deposed(term int) {
+	if r.leads && r.term == term {
+		r.leads = false
+		r.stream.elect()
+	}
 }
 
 // common returns how much of two logs is the same: logs with an entry of one term at one place are the same up to it.
@@ -348,12 +359,15 @@ func (r *replica) ahead() uint64 {
 
 // isWholeWithout reports whether a majority of all replicas, without this one, has on its disks all that is committed.
 func (s *stream) isWholeWithout(r *replica) bool {
-	committed, n := 0, 0
+	most, n := r, 0
 	for _, o := range s.replicas {
-		committed = max(committed, o.committed)
+		if o.committed > most.committed {
+			most = o
+		}
 	}
 	for _, o := range s.replicas {
-		if o != r && o.synced >= committed && !o.server.down {
+		// the log of a leader that is cut off may be as long, and another one
+		if o != r && !o.server.down && min(o.synced, common(o.log, most.log)) >= most.committed {
 			n++
 		}
 	}
