@@ -183,7 +183,7 @@ func (x *Exchange) next() time.Time {
 	if x.isLate(next) {
 		next = x.deadline
 	}
-	if x.GivesUp && x.obstacle != nil && !x.s.reached.Load() && next.After(x.patience) {
+	if x.GivesUp && x.obstacle != nil && x.Definite() && !x.s.reached.Load() && next.After(x.patience) {
 		next = x.patience
 	}
 	return next

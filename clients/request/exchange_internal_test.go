@@ -38,17 +38,26 @@ func TestNextAttemptAfterNoResponders(t *testing.T) {
 	}
 }
 
-// An exchange looks up for its next attempt, or earlier if its time is over.
+// An exchange looks up for its next attempt, or earlier if its time is over. When its patience is over, it gives up as
+// soon as no attempt is under way: until then it would be woken again and again, and do nothing.
 func TestExchangeIsWokenInTime(t *testing.T) {
-	now := time.Now()
-	for name, c := range map[string]struct{ deadline, want time.Time }{
-		"NoDeadline": {time.Time{}, now},
-		"Later":      {now.Add(time.Second), now},
-		"Earlier":    {now.Add(-time.Second), now.Add(-time.Second)},
+	now, earlier := time.Now(), time.Now().Add(-time.Second)
+	for name, c := range map[string]struct {
+		exchange *Exchange
+		want     time.Time
+	}{
+		"NoDeadline": {&Exchange{due: now}, now},
+		"Later":      {&Exchange{due: now, deadline: now.Add(time.Second)}, now},
+		"Earlier":    {&Exchange{due: now, deadline: earlier}, earlier},
+		"NoPatience": {&Exchange{due: now, patience: earlier, obstacle: ErrNoResponders}, earlier},
+		"NoPatienceAndAnAttemptUnderWay": {
+			&Exchange{due: now, patience: earlier, obstacle: ErrNoResponders, open: []uint64{1}}, now,
+		},
+		"NoObstacle": {&Exchange{due: now, patience: earlier}, now},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := &Exchange{due: now, deadline: c.deadline}
-			if got := x.next(); !got.Equal(c.want) {
+			c.exchange.s, c.exchange.GivesUp = &Sender{}, true
+			if got := c.exchange.next(); !got.Equal(c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})

@@ -165,8 +165,9 @@ class Exchange implements Listener {
   };
 
   #schedule(): void {
-    const isNew = this.request.persistent !== true && this.#obstacle !== undefined && !this.line.sender.isAnswered;
-    const patience = isNew ? Math.max(this.#patience, this.line.clock.now()) : Infinity;
+    // while an attempt is under way it does not give up, so its patience is no reason to look
+    const isRefused = this.request.persistent !== true && this.#obstacle !== undefined && this.#definite;
+    const patience = isRefused && !this.line.sender.isAnswered ? Math.max(this.#patience, this.line.clock.now()) : Infinity;
     this.line.alarms.set(this.#alarm, Math.min(this.#due, this.request.deadline ?? Infinity, patience));
   }
 

@@ -108,7 +108,8 @@ class Exchange:
             if self._renew or now >= self._due:
                 self._send(now)
             next_look = self._due if deadline is None else min(self._due, deadline)
-            if self.request.gives_up and self._obstacle and not self._sender.answered:
+            # While an attempt is under way it does not give up, so its patience is no reason to look.
+            if self.request.gives_up and self._obstacle and self.definite and not self._sender.answered:
                 next_look = min(next_look, self._patience)
             timer = loop.call_later(max(next_look - now, 0), self._changed.set)
             try:
