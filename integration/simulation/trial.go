@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -92,10 +93,19 @@ type Outcome struct {
 	Tally map[string]int
 }
 
+// standstill is how long a trial may take in real time: tens of times what it takes with the race detector. Longer
+// takes one in which virtual time stands still, because somebody works on without waiting for anything.
+const standstill = 10 * time.Minute
+
 // Run runs a trial in a bubble of its own, and returns what it has shown. The error is what kept it from its end. No
-// other goroutine may draw random numbers meanwhile.
+// other goroutine may draw random numbers meanwhile. It panics if virtual time stands still.
 func (x Trial) Run(t *testing.T) (o Outcome, err error) {
 	t.Helper()
+	watchdog := time.AfterFunc(standstill, func() {
+		debug.SetTraceback("all")
+		panic(fmt.Sprintf("seed %d: virtual time stands still", x.Seed))
+	})
+	defer watchdog.Stop()
 	cryptotest.SetGlobalRandom(t, x.Seed)
 	runtime.GC() // nats.go pools timers, and a timer belongs to its bubble
 	runtime.GC()
