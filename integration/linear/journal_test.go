@@ -167,6 +167,14 @@ var ledgers = []struct {
 		check:   "model", wanted: "no order",
 	},
 	{
+		name: "many sendings of one request that all prolonged, and a grant that comes too early",
+		script: []line{acquire("a", 0, 1).granted(1), acquire("a", 3, 0).again().ttl(500).unknown().copies(40),
+			acquire("b", 110, 111).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").changes(40, wasExtended, "a", 1, 500, "a-0").change(wasExpired, "a",
+			1, 500, "a-0", "").acquired("b", 2, "b-110"),
+		check: "model", wanted: "no order",
+	},
+	{
 		name: "a release without an answer",
 		script: []line{acquire("a", 0, 1).granted(1), release("a", 2, 0).token(1).unknown(),
 			acquire("b", 50, 51).granted(2)},

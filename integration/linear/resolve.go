@@ -50,6 +50,11 @@ func resolve(operations []Operation, l *life) []Operation {
 	return r.steps
 }
 
+// mostCopies is how many sendings of one operation are steps that had the same effect without an answer. To the model they
+// are the same, and each does again what the former one did, so more would explain nothing that these do not, unless as
+// many others come in between. The search would try all subsets of them: of 22 there are four million.
+const mostCopies = 3
+
 // resolver collects the steps of one resource.
 type resolver struct {
 	*life
@@ -198,14 +203,14 @@ func (r *resolver) extensions(o *Operation, status messages.Status) {
 		switch {
 		case o.Status != status, o.overtaken(), id.token != o.Shown.Token:
 		case downgraded: // one of them, or the downgrade, is the answer's, which is the first to the model
-			for range n {
+			for range min(n, mostCopies) {
 				r.since(*o, downgrade, slices.Max(places), status)
 			}
 			continue
 		default:
 			n-- // one of them is the answer's
 		}
-		for range n {
+		for range min(n, mostCopies) {
 			r.happened(*o, slices.Max(places), status)
 		}
 	}
@@ -221,7 +226,7 @@ func (r *resolver) sets(o *Operation) {
 		if o.Status == messages.Status_UPDATED && o.Open == 0 && !o.overtaken() {
 			n-- // one of them is the answer's
 		}
-		for range n {
+		for range min(n, mostCopies) {
 			r.happened(*o, slices.Max(places), messages.Status_UPDATED)
 		}
 	}

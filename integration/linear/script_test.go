@@ -88,6 +88,9 @@ func (l line) unknown() line {
 	return l
 }
 
+// copies says how often it was sent without an answer.
+func (l line) copies(n int) line { l.Open = n; return l }
+
 // resent says that the first sending was not answered, and the one of then was.
 func (l line) resent(last int) line {
 	l.Last, l.Open = at(last), 1
@@ -215,6 +218,14 @@ func (b *book) change(kind messages.Event_Kind, owner string, token uint64, ttl 
 	return b.put(&journal.Commit{Changes: []*journal.Change{{Kind: kind, Reason: reason, Grant: &journal.Grant{
 		Resource: theResource, Owner: owner, Token: token, TtlMs: ttl, RequestId: id,
 	}}}})
+}
+
+// changes is change, n times.
+func (b *book) changes(n int, kind messages.Event_Kind, owner string, token uint64, ttl uint32, id string) *book {
+	for range n {
+		b.change(kind, owner, token, ttl, id, "")
+	}
+	return b
 }
 
 // withdrawn is a request that waits for another's lease and is taken out of the queue, and what comes behind that.

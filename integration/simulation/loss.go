@@ -64,7 +64,7 @@ func (x *worker) reserve() {
 		x.tally["held back"]++
 	}
 	x.mu.Unlock()
-	pass(time.Until(l.Deadline())) // a client that is closed releases what it holds
+	<-l.Lost() // a client that is closed before releases it, also at the very moment of its deadline
 }
 
 // confirm confirms the loss that holds a lock back, if there is one.
