@@ -412,7 +412,7 @@ var mutants = []mutant{
 		edits: []edit{{"jetstream/append.go", "\t\tcase conflict:\n\t\t\treturn true, err\n",
 			"\t\tcase conflict:\n\t\t\treturn true, nil\n"}},
 		found: trials,
-		says:  `in epoch \d+ of node`,
+		says:  `in epoch \d+ of node|which the journal does not have`,
 	},
 	{
 		name: "RefusalsNotProved",
@@ -434,7 +434,7 @@ var mutants = []mutant{
 				"\tif c.GetOpened() {\n\t\ts.tail.Epoch--\n\t}\n\tif err := s.tail.Follow(c); err != nil {"},
 		},
 		found: trials,
-		says:  `opens it behind epoch`,
+		says:  `opens it behind epoch|received 0 events of \d+`,
 	},
 	{
 		name:  "EventsOwedForgotten",
