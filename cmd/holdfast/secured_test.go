@@ -129,7 +129,8 @@ func (s *secured) file(name string) string { return filepath.Join(s.dir, name) }
 func (s *secured) start(t *testing.T, i int) *process {
 	t.Helper()
 	name := fmt.Sprintf("n%d", i+1)
-	write(t, s.file("auth.conf"), s.auth)
+	write(t, s.file("auth.new"), s.auth) // the nodes before may be about to read the file
+	stand.Must(t, os.Rename(s.file("auth.new"), s.file("auth.conf")))
 	return s.run(t, swap(t, s.here(t, s.command, i), "--name n1 ", "--name "+name+" "))
 }
 
