@@ -96,6 +96,7 @@ func (s *activations) spawn(ctx actor.Context, a *activation) {
 // load gives the actor its state, and returns it.
 func (s *activations) load(a *activation) lease.Image {
 	image := s.ledger.Resume(a.resource)
+	// mutant: EndedRequestsLostAtPassivation
 	a.inbox.PostUserMessage(&load{resource: a.resource, image: image, ended: s.ended, sessions: s.sessions})
 	return image
 }

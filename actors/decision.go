@@ -54,6 +54,7 @@ func (d *decision) mustCommit() bool {
 	case d.outcome.Ephemeral && d.activation.unconfirmed == 0:
 		return false
 	default:
+		// mutant: RefusalsNotProved
 		return slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })
 	}
 }

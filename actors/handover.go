@@ -43,5 +43,5 @@ func (t *term) toHandOver(now lease.Instant) *journal.HandOver {
 func (t *term) takeOver(now lease.Instant) {
 	h := t.ledger.Inherited()
 	t.sessions.Resume(now, h.GetLeftMs())
-	t.activations.ended.TakeOver(now, h)
+	t.activations.ended.TakeOver(now, h) // mutant: EndedRequestsStay
 }

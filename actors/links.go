@@ -94,5 +94,6 @@ func (l *links) noListener(x *lease.Session, number uint64) bool {
 		return false
 	}
 	k.noListener = true
+	// mutant: PatienceFromTheFirstProbe
 	return l.shard.cfg.Clock.Now().Sub(max(k.since, x.LastRequest())) >= k.disconnectAfter
 }

@@ -29,7 +29,7 @@ type opening struct {
 func (o *opening) attempt(
 	ctx context.Context, cfg ShardConfig, writer *journal.Writer,
 ) (l *ledger.Ledger, former string, err error) {
-	err = contain(cfg.Log, func() (err error) {
+	err = contain(cfg.Log, func() (err error) { // mutant: PanicOfAReplayEndsTheNode
 		l, former, err = o.run(ctx, cfg, writer)
 		return err
 	})
@@ -73,7 +73,7 @@ func (o *opening) run(
 // replay reads what the ledger does not have yet.
 func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
 	from := o.ledger.Head().Position
-	last, err := cfg.Journal.Replay(ctx, from, o.read)
+	last, err := cfg.Journal.Replay(ctx, from, o.read) // mutant: TailNotRead
 	if err != nil {
 		if errors.Is(err, journal.ErrCorrupt) || o.ledger.Head().Position == from {
 			o.ledger = nil // it may have a part of the last record, or the journal is not the one it was read from
@@ -92,6 +92,7 @@ func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
 func (o *opening) read(position uint64, r *journal.Record) error {
 	o.reading = position
 	replayed := func(int) lease.Instant { return 0 } // leases restart when the shard is open
+	// mutant: ReplayForgetsTheLastRequest, DelayNotReplayed
 	if err := o.ledger.Read(position, r, replayed); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (t *term) sessionRequest(r *Request) {
 
 // sessionAnswered lets the answer to a request about a session leave when the journal confirms it.
 func (t *term) sessionAnswered(d *decision) {
-	t.observation.decided(d)
+	t.observation.decided(d) // mutant: KeepOfADeposedOwner
 	t.batcher.add(d)
 }
 

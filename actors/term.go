@@ -53,7 +53,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	begun := false
 	defer func() {
 		if !begun {
-			t.cancel()
+			t.cancel() // mutant: PanicLeavesATerm
 			t.uses.end()
 		}
 	}()
@@ -137,7 +137,7 @@ func (t *term) decided(d *decision) (done bool) {
 		defer t.handleNews()
 	}
 	if d.mustCommit() {
-		t.batcher.add(d)
+		t.batcher.add(d) // mutant: AnswerBeforeAppend
 		return false
 	}
 	t.observation.final(d)
@@ -255,7 +255,7 @@ func (t *term) nextCommit() *journal.Record {
 		}
 	}
 	staged, err := t.ledger.Stage(c, func(i int) lease.Instant { return at[i] })
-	if err != nil {
+	if err != nil { // mutant: CommitIsNotChecked
 		// the resources decided what the ledger refuses: a bug
 		panic(fmt.Errorf("%s is not stored: %w", r.Describe(), err))
 	}

@@ -101,7 +101,7 @@ func readOnce(ctx context.Context, j Source, progress Progress) (*ledger.Ledger,
 				journal.ErrCorrupt, first, begins)
 		}
 		missing, isRead := l.Complete(), l.Head().Position == last
-		if isRead && missing == nil || last == from {
+		if isRead && missing == nil || last == from { // mutant: BackupMissesWhatWasCompacted
 			return l, missing
 		}
 		l.ReadTo(last)

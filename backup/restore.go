@@ -60,7 +60,7 @@ func (r *Restore) floor() messages.Token {
 	if r.Ahead == 0 {
 		return r.Contents.Floor
 	}
-	return r.Contents.Highest + messages.Token(r.Ahead)
+	return r.Contents.Highest + messages.Token(r.Ahead) // mutant: RestoreForgetsToRaise
 }
 
 // Check reports whether the backup can be restored so, before anything is written.
@@ -101,7 +101,7 @@ func (r *Restore) fill(ctx context.Context, shard uint32) error {
 	if err := r.load(l, shard); err != nil {
 		return err
 	}
-	l.RaiseFloor(r.floor())
+	l.RaiseFloor(r.floor()) // mutant: RestoreForgetsTheLowWaterMark
 	j, at := r.Target(shard), r.After()
 	if err := j.Append(ctx, at, first); err != nil {
 		return err
@@ -173,6 +173,6 @@ func (r *Restore) raised(e *journal.Entry) *journal.Entry {
 		return e
 	}
 	held := proto.CloneOf(e)
-	held.Reserved = uint64(r.floor())
+	held.Reserved = uint64(r.floor()) // mutant: RestoreRaisesEachNameFromItsOwnToken, RestoreLosesTheSecrets
 	return held
 }

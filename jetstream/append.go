@@ -134,12 +134,12 @@ func (b *Bucket) checkAck(answer []byte, position uint64) error {
 // resolve finds out whether the outcome of the append is known. A refusal by itself proves nothing: it may
 // come from a deposed leader, or an earlier copy was stored.
 func (a *pendingAppend) resolve(ctx context.Context, timeout time.Duration, reason error) (resolved bool, err error) {
-	if a.mayBeStored {
+	if a.mayBeStored { // mutant: ConflictWithoutLooking
 		switch result, err := a.probe(ctx, timeout, reason); result {
 		case stored:
 			return true, nil
 		case conflict:
-			return true, err
+			return true, err // mutant: RefusedAppendTakenForStored
 		case purged:
 			return true, fmt.Errorf("%w: the position was filled and purged", journal.ErrUnknown)
 		case noAnswer:

@@ -97,7 +97,7 @@ func (l layout) shardsOf(bucket string, config jetstream.StreamConfig) (uint32, 
 
 // checkFinished returns [ErrUnfinished] if the bucket has the mark of a restore.
 func checkFinished(bucket string, config jetstream.StreamConfig) error {
-	if config.Metadata[metaRestore] == "" {
+	if config.Metadata[metaRestore] == "" { // mutant: NodeStartsOnAPart
 		return nil
 	}
 	return fmt.Errorf("%w: %s has only a part of its locks; let holdfast restore end, or start it again", ErrUnfinished,

@@ -81,7 +81,7 @@ func fields(h map[string][]string, name string) (values []string) {
 }
 
 // isField also ignores spaces around the name: NATS keeps a space before the colon, HTTP refuses it.
-func isField(got, name string) bool { return strings.EqualFold(strings.TrimSpace(got), name) }
+func isField(got, name string) bool { return strings.EqualFold(strings.TrimSpace(got), name) } // mutant: HeadersByCase
 
 type claimKey struct{}
 

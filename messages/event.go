@@ -78,7 +78,7 @@ func (x *Event) Subject(p Prefix) (string, error) {
 		return "", fmt.Errorf("event %s: %w", x.ID(), err)
 	}
 	if tenant := x.GetLease().GetTenant(); tenant != "" {
-		p = p.Tenant(tenant)
+		p = p.Tenant(tenant) // mutant: PlainEventsOfTenants
 	}
 	return p.Event(key), nil
 }

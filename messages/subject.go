@@ -243,9 +243,9 @@ func (p Prefix) CheckReply(subject string) error {
 	switch {
 	case subject == "" || len(subject) > MaxReplyBytes:
 		return Invalid(field, sizeRule(1, MaxReplyBytes), byteCount(subject))
-	case subject[0] == '$':
+	case subject[0] == '$': // mutant: AnswerIntoTheJournal
 		return Invalid(field, "an inbox, not beginning with $", quote(subject))
-	case p.covers(subject):
+	case p.covers(subject): // mutant: AnswerAnywhere
 		return Invalid(field, "an inbox, not below "+string(p), quote(subject))
 	case isSimple(subject):
 		return nil

@@ -13,12 +13,12 @@ func acquire(t *turn, e Acquire) {
 		t.noteRequest(r)
 	}
 	granted, isRepeated := t.image.grantedTo(r.GetOwner(), r.GetRequestId())
-	if isRepeated && !who.owns(granted.Grant) {
+	if isRepeated && !who.owns(granted.Grant) { // mutant: SecretOfARepetitionNotChecked
 		t.answer(e.From, t.notOwner())
 		return
 	}
 	if !isRepeated {
-		if over := t.over(r); over != nil {
+		if over := t.over(r); over != nil { // mutant: EndedRequestsNotConsulted
 			t.answer(e.From, over)
 			return
 		}
@@ -37,7 +37,7 @@ func acquire(t *turn, e Acquire) {
 		t.serve() // it may have been the head
 	case takesBack(t, who, e):
 		takeBack(t, who, e)
-	case t.Waiting() == 0 && fits(&t.image, r):
+	case t.Waiting() == 0 && fits(&t.image, r): // mutant: GrantWhileHeld, ReaderOvertakes
 		enter(t, e)
 	default:
 		wait(t, who, e)
@@ -56,7 +56,7 @@ func enter(t *turn, e Acquire) {
 // reenter answers a reentrant request with the lease that its owner has. A lease of a session stays as it is, another
 // one is prolonged.
 func reenter(t *turn, e Acquire, own Lease) {
-	if err := otherSession(own, e.Request); err != nil {
+	if err := otherSession(own, e.Request); err != nil { // mutant: LeaseMovesIntoAnotherSession
 		t.answer(e.From, invalid(err))
 		return
 	}

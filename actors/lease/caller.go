@@ -39,5 +39,5 @@ func (c caller) is(g *journal.Grant) bool {
 
 // owns reports whether the caller is the owner of the grant.
 func (c caller) owns(g *journal.Grant) bool {
-	return g.GetOwner() == c.owner && c.opens(g.GetSecretHash())
+	return g.GetOwner() == c.owner && c.opens(g.GetSecretHash()) // mutant: SecretNotChecked
 }

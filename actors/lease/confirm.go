@@ -18,7 +18,7 @@ const (
 // confirmLoss ends what a lost lease holds back.
 func confirmLoss(t *turn, e Confirm) {
 	token := messages.Token(e.Request.GetToken())
-	lost, ok := t.image.FindLost(token)
+	lost, ok := t.image.FindLost(token) // mutant: ConfirmationOfAnotherToken
 	switch {
 	case ok:
 		endHold(t, lost, reasonOf(e.Request))

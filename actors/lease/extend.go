@@ -35,14 +35,14 @@ func extend(t *turn, e Extend) {
 	case uint64(r.GetLimit()) > limitOf(h.Grant.GetLimit()):
 		h = downgrade(t, h, r)
 	default:
-		h = become(t, h, successor(t, h, r))
+		h = become(t, h, successor(t, h, r)) // mutant: ExtendWithoutEffect
 	}
 	t.confirm(e.From, messages.Status_EXTENDED, h)
 	t.serve() // the lease may be shared now, or smaller
 }
 
 // isLate reports whether a request came after another one that has a larger number.
-func isLate(order, highest uint64) bool { return order != 0 && order < highest }
+func isLate(order, highest uint64) bool { return order != 0 && order < highest } // mutant: LateExtendCounts
 
 // successor returns what the grant of a lease is after an extend that is no downgrade to a larger limit.
 func successor(t *turn, h Lease, r *messages.ExtendRequest) *journal.Grant {
@@ -108,7 +108,7 @@ func prolong(t *turn, h Lease, ttlMillis uint32) Lease {
 // phase, which sets writes that were delayed under the former limit apart from those of the holders to come. A
 // lease of a session stays in it.
 func downgrade(t *turn, h Lease, r *messages.ExtendRequest) Lease {
-	token := uint64(t.image.Token() + 1)
+	token := uint64(t.image.Token() + 1) // mutant: DowngradeKeepsItsToken
 	if h.isEphemeral() {
 		t.reserve(messages.Token(token))
 	}
@@ -119,7 +119,7 @@ func downgrade(t *turn, h Lease, r *messages.ExtendRequest) Lease {
 		}
 		g.Token, g.Phase, g.Former = token, token, h.Grant.GetToken()
 		g.Limit, g.Slots = r.GetLimit(), slotsOf(h.Grant)
-		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
+		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder()) // mutant: DowngradeForgetsTheOrder
 	})
 	t.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: downgraded})
 	t.unacknowledged.remove(h.token())

@@ -11,7 +11,7 @@ import (
 // holder. It is the one rule of mutexes, semaphores and readers-writer locks. Nothing fits while the resource is held
 // back.
 func (i *Image) Fits(limit uint32, permits uint64) bool {
-	return !i.HeldBack() && i.fitsBeside(limit, permits)
+	return !i.HeldBack() && i.fitsBeside(limit, permits) // mutant: GrantDuringADelay
 }
 
 // fitsBeside is [Image.Fits] whether the resource is held back or not.
@@ -20,7 +20,7 @@ func (i *Image) fitsBeside(limit uint32, permits uint64) bool {
 		return true // the limits of the wire: permits is at most limit
 	}
 	all := i.Permits() + permits
-	return all <= limitOf(limit) && all <= i.leases.minLimit()
+	return all <= limitOf(limit) && all <= i.leases.minLimit() // mutant: WriterBesideReaders
 }
 
 // fits reports whether the request may hold beside those that do.
@@ -35,7 +35,7 @@ func (i *Image) Admits(g *journal.Grant) bool {
 		return false
 	}
 	for l := range i.Holdings() {
-		if overlap(slotsOf(l.Grant), slotsOf(g)) {
+		if overlap(slotsOf(l.Grant), slotsOf(g)) { // mutant: WriterBesideReaders, SlotTwice
 			return false
 		}
 	}
@@ -46,7 +46,7 @@ func (i *Image) Admits(g *journal.Grant) bool {
 func (i *Image) freeSlots(n uint64) []uint32 {
 	var taken []uint32
 	for l := range i.Holdings() {
-		taken = append(taken, slotsOf(l.Grant)...)
+		taken = append(taken, slotsOf(l.Grant)...) // mutant: SlotTwice
 	}
 	slices.Sort(taken)
 	free := make([]uint32, 0, n)

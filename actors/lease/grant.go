@@ -18,7 +18,7 @@ func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited boo
 	g := &journal.Grant{
 		Resource:     t.resource,
 		Owner:        r.GetOwner(),
-		Token:        uint64(t.image.Token() + 1),
+		Token:        uint64(t.image.Token() + 1), // mutant: TokenReused, TokenLeftOut, CommitIsNotChecked
 		TtlMs:        r.GetTtlMs(),
 		AcquiredAtMs: t.now.UnixMillis,
 		Durability:   r.GetDurability(),

@@ -32,7 +32,7 @@ func (x *Session) wake() {
 
 // groupOf returns the sessions of a tenant.
 func (s *Sessions) groupOf(tenant string) *group {
-	g := s.groups[tenant]
+	g := s.groups[tenant] // mutant: TenantsShareTheBoundOfSessions
 	if g == nil {
 		g = &group{}
 		s.groups[tenant] = g
@@ -45,7 +45,7 @@ func (s *Sessions) groupOf(tenant string) *group {
 func (s *Sessions) hasRoom(tenant string) bool {
 	g := s.groupOf(tenant)
 	full := len(s.byKey) >= s.Max
-	if !full && (tenant == "" || g.count < s.Max/tenantShares) {
+	if !full && (tenant == "" || g.count < s.Max/tenantShares) { // mutant: SessionsOfATenantUnbounded
 		return true
 	}
 	if full && g.idle.Len() == 0 {

@@ -24,7 +24,7 @@ func (l Left) PutImage(now Instant, i *Image) {
 func (l Left) PutSessions(now Instant, s *Sessions, bytes int) {
 	for key, x := range s.byKey {
 		if len(x.leases) > 0 && !l.IsFull(bytes) {
-			l.put(journal.SessionKey(key), x.deadline, now)
+			l.put(journal.SessionKey(key), x.deadline, now) // mutant: RestOfASessionIsThatOfItsGrant
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (i *Image) Holders() int { return i.Counts().Held }
 // Permits returns how many permits are held.
 func (i *Image) Permits() uint64 {
 	n := i.leases.earlier.counts().permits
-	if last := &i.leases.last; last.isHeld() {
+	if last := &i.leases.last; last.isHeld() { // mutant: PermitNotGivenBack
 		n += permitsHeld(last.Grant)
 	}
 	return n
@@ -147,7 +147,7 @@ func (i *Image) firstLost() (Lease, bool) {
 
 // phase returns the fence of a shared lease that is granted next, under the token: that of the leases beside it.
 func (i *Image) phase(token uint64) uint64 {
-	if !i.Held() {
+	if !i.Held() { // mutant: PhaseDoesNotMoveOn
 		return token
 	}
 	return uint64(i.first().Grant.Fence())

@@ -26,6 +26,7 @@ func changed(c *journal.Change, before, now Instant) Lease {
 	switch {
 	case !isHeld(c.GetKind()):
 		l.Deadline = l.fullTime(now)
+	// mutant: SetRestartsTheLease
 	case c.GetKind() == messages.Event_UPDATED: // new metadata leave the deadline as it was
 		l.How, l.Deadline = messages.Event_ACQUIRED, before
 	default:
@@ -76,7 +77,7 @@ func end(g *journal.Grant, now Instant) Instant {
 	if len(g.GetSession()) > 0 {
 		return Never
 	}
-	return now.Add(ttl(g.GetTtlMs()))
+	return now.Add(ttl(g.GetTtlMs())) // mutant: ExpiryEarly
 }
 
 func ttl(millis uint32) time.Duration { return time.Duration(millis) * time.Millisecond }

@@ -15,7 +15,7 @@ type Left map[uint64]uint32
 
 func (l Left) put(key uint64, deadline, now Instant) {
 	if deadline != Never {
-		l[key] = max(l[key], millis(deadline.Sub(now)+time.Millisecond-1))
+		l[key] = max(l[key], millis(deadline.Sub(now)+time.Millisecond-1)) // mutant: RestIsRoundedDown
 	}
 }
 

@@ -5,7 +5,7 @@ import "github.com/holdfast-io/holdfast/messages"
 // granted returns the present lease that was granted to this request of the caller, if there is one.
 func (i *Image) granted(who caller, id string) (h Lease, ok bool) {
 	h, ok = i.grantedTo(who.owner, id)
-	return h, ok && who.owns(h.Grant)
+	return h, ok && who.owns(h.Grant) // mutant: SecretOfAReleaseNotChecked
 }
 
 // grantedTo returns the present lease that was granted to the request of this owner and id, whatever its secret.
@@ -14,7 +14,7 @@ func (i *Image) grantedTo(owner, id string) (h Lease, ok bool) {
 		return Lease{}, false
 	}
 	for h := range i.Holdings() {
-		if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner {
+		if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner { // mutant: EveryRequestIsARepetition
 			return h, true
 		}
 	}
@@ -42,10 +42,10 @@ func (i *Image) own(who caller, token uint64) (own Lease, ok bool) {
 	n := 0
 	for h := range i.Holdings() {
 		switch g := h.Grant; {
-		case !who.owns(g):
+		case !who.owns(g): // mutant: AnybodyReleases
 		case token == 0:
 			own, n = h, n+1
-		case token == g.GetToken() || token == g.GetFormer():
+		case token == g.GetToken() || token == g.GetFormer(): // mutant: StaleTokenReleases
 			return h, true
 		}
 	}

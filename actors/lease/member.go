@@ -36,7 +36,7 @@ func settleLease(t *turn, x *Session, h Lease) {
 	switch x.ending {
 	case messages.Event_KIND_UNSPECIFIED:
 		t.extend(t.now.Instant, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs = x.ttl }))
-	case messages.Event_EXTENDED:
+	case messages.Event_EXTENDED: // mutant: LeaseOutlivesItsSession
 		orphan(t, x, h)
 	default:
 		t.end(h, x.ending, x.reason)

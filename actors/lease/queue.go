@@ -65,7 +65,7 @@ func (q *queue) find(owner, requestID string) int {
 // take removes the request of this caller and id.
 func (q *queue) take(who caller, requestID string) (waiter, bool) {
 	i := q.find(who.owner, requestID)
-	if i < 0 || !who.opens(q.waiters[i].request.GetSecretHash()) {
+	if i < 0 || !who.opens(q.waiters[i].request.GetSecretHash()) { // mutant: WithdrawalWithoutItsSecret
 		return waiter{}, false
 	}
 	w := q.waiters[i]
@@ -94,6 +94,7 @@ func (q *queue) takeDue(now Instant) []waiter {
 // isAnothers reports whether a request of this owner and id waits that has a secret which the caller does not have.
 func (q *queue) isAnothers(who caller, r *messages.AcquireRequest) bool {
 	place := q.find(who.owner, r.GetRequestId())
+	// mutant: SecretOfAWaitingRequestNotChecked
 	return place >= 0 && !who.opens(q.waiters[place].request.GetSecretHash())
 }
 

@@ -78,7 +78,7 @@ func (x *Session) Resources() []string {
 		all = append(all, lease.resource)
 	}
 	slices.Sort(all)
-	return all
+	return all // mutant: SessionLeavesALease
 }
 
 // Kept is the answer to a keep.

@@ -116,9 +116,9 @@ func (s *Sessions) Keep(now Instant, x *Session, ttlMillis uint32, lengthen bool
 	if deadline < x.deadline {
 		s.news.Sooner = append(s.news.Sooner, x)
 	}
-	x.deadline, x.lastRequest = deadline, now
+	x.deadline, x.lastRequest = deadline, now // mutant: KeepWithoutEffect
 	s.rest(now, x)
-	x.raise(ttlMillis)
+	x.raise(ttlMillis) // mutant: RaisedTTLIsNotRecorded
 	if !x.IsSettled() {
 		s.news.Unsettled = append(s.news.Unsettled, x)
 	}

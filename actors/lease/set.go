@@ -25,10 +25,11 @@ func set(t *turn, e Set) {
 			t.answer(e.From, t.overloaded(why))
 			return
 		}
-		t.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: g})
+		t.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: g}) // mutant: SetIsLost
 		h.Grant = g
 	}
 	t.confirm(e.From, messages.Status_UPDATED, h)
+	// mutant: SetServesNobody
 	t.serve() // the leases may be smaller
 }
 

@@ -28,7 +28,7 @@ func New(resource string, image Image, ended *EndedRequests, sessions *Sessions)
 
 // name returns the name of the resource within its tenant.
 func (s *State) name() string {
-	_, name := messages.Unqualify(s.resource)
+	_, name := messages.Unqualify(s.resource) // mutant: ErrorNamesTheTenant
 	return name
 }
 

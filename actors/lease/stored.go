@@ -18,9 +18,10 @@ func (i *Image) Entry(resource string) *journal.Entry {
 	for place := range i.leases.len() {
 		switch l := i.leases.at(place); {
 		case l.isLost():
+			// mutant: LostLeasesNotInPages
 			e.Lost = append(e.Lost, &journal.Loss{Grant: named(l.Grant, ""), How: l.How})
 		case l.isHeld() && !i.leases.isLast(l.token()):
-			e.Others = append(e.Others, named(l.Grant, ""))
+			e.Others = append(e.Others, named(l.Grant, "")) // mutant: OthersNotStored
 		}
 	}
 	return e

@@ -9,7 +9,7 @@ import (
 // with returns a changed copy of a grant.
 func with(g *journal.Grant, change func(*journal.Grant)) *journal.Grant {
 	c := proto.CloneOf(g)
-	change(c)
+	change(c) // mutant: SecretHashForgotten, IdentityLostByAnExtension
 	return c
 }
 

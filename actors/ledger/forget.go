@@ -24,7 +24,7 @@ type Retention struct {
 // owner counts on its own monotonic clock, and what other owners have recorded from [Ledger.Restart] on; their wall
 // clocks only say what goes first. [math.MinInt64]: no resource has been unused for d.
 func (l *Ledger) Before(now lease.Instant, d time.Duration) int64 {
-	if now.Sub(l.began.Instant) < d {
+	if now.Sub(l.began.Instant) < d { // mutant: AgeByTheWallClock
 		return math.MinInt64
 	}
 	return l.usedAt(now.Add(-d))
@@ -42,7 +42,7 @@ func (l *Ledger) usedAt(at lease.Instant) int64 {
 
 // share is how many free resources the page may remember: its part of the limit. Hashes spread them
 // evenly, so that each page can forget by itself, and no turn of the shard looks at all.
-func (r Retention) share(p *page) int { return (r.Limit + 1<<p.depth - 1) >> p.depth }
+func (r Retention) share(p *page) int { return (r.Limit + 1<<p.depth - 1) >> p.depth } // mutant: RememberedWithoutBound
 
 // wants reports whether a checkpoint should store the page.
 func (r Retention) wants(p *page) bool {
@@ -95,7 +95,7 @@ func (p *page) forget(r Retention) (floor messages.Token) {
 	}
 	for i, c := range all {
 		if i < excess || c.used < r.Before {
-			floor = max(floor, p.drop(c.resource))
+			floor = max(floor, p.drop(c.resource)) // mutant: FloorNotRaised
 		}
 	}
 	p.tombstones = refit(p.tombstones, tombstones)

@@ -119,7 +119,7 @@ func (l *Ledger) TakeOver(writer *journal.Writer, unixMillis int64) *journal.Rec
 	r := l.Next(writer, unixMillis)
 	c := r.GetCommit()
 	c.Opened = true
-	c.Epoch++
+	c.Epoch++ // mutant: EpochNotRaised
 	return r
 }
 
@@ -188,7 +188,7 @@ func (l *Ledger) Restart(now lease.Time, taken func(resource string, image *leas
 		for resource, e := range p.entries {
 			if !e.IsFree() {
 				l.addHeld(resource, e.Leases())
-				e.Restart(now.Instant, l.inherited.GetLeftMs())
+				e.Restart(now.Instant, l.inherited.GetLeftMs()) // mutant: LeasesEndWithTheirOwner
 				taken(resource, &e.Image)
 			}
 		}
@@ -208,7 +208,7 @@ func (l *Ledger) Ephemeral(resource string) []lease.Lease {
 // Owed returns where publishing has to go on: all events up to the commit of the number have been published
 // or are not owed, and the other commits stand behind the position.
 func (l *Ledger) Owed() (position, number uint64) {
-	if l.published < l.changed {
+	if l.published < l.changed { // mutant: EventsOwedForgotten
 		return l.marks.behind(l.published), l.published
 	}
 	return l.position, l.tail.Number
@@ -230,6 +230,7 @@ func follows(i *lease.Image, c *journal.Change) error {
 		return wrong("reservation", c.GetReserved())
 	case g == nil:
 		return nil
+	// mutant: TokenReused, GrantWhileHeld, DowngradeKeepsItsToken
 	case c.GetKind() == messages.Event_ACQUIRED && (!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()):
 		return wrong("grant", g.GetToken())
 	case c.GetKind() != messages.Event_ACQUIRED && !stands:

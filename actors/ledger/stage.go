@@ -33,7 +33,7 @@ func (l *Ledger) Stage(c *journal.Commit, decided func(change int) lease.Instant
 		s, l.spare = l.spare, nil
 	}
 	s.commit, s.tail = c, l.tail
-	if err := s.tail.Follow(c); err != nil {
+	if err := s.tail.Follow(c); err != nil { // mutant: EpochNotRaised
 		return nil, err
 	}
 	if h := c.GetHandOver(); h != nil {
@@ -106,7 +106,7 @@ func (l *Ledger) Apply(position uint64, s *Staged) {
 	if c.GetOpened() {
 		l.inherited = l.handOver
 	}
-	l.handOver = c.GetHandOver()
+	l.handOver = c.GetHandOver() // mutant: RestIsInheritedTwice
 	for i := range s.after {
 		l.put(s.after[i].resource, &s.after[i].entry)
 	}

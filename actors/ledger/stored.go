@@ -46,7 +46,7 @@ func (p *page) store(tail journal.Tail, floor messages.Token) *journal.Record {
 		stored.Entries = append(stored.Entries, t.entry(resource).store(resource))
 	}
 	for resource, e := range p.entries {
-		stored.Entries = append(stored.Entries, e.store(resource))
+		stored.Entries = append(stored.Entries, e.store(resource)) // mutant: PageForgetsTheFree
 	}
 	return &journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: stored}}
 }

@@ -36,7 +36,7 @@ func (l *Ledger) Resume(resource string) lease.Image {
 	if !ok {
 		return i
 	}
-	delete(p.suspended, resource)
+	delete(p.suspended, resource) // mutant: BlockCountsTwice
 	reserved := i.Floor
 	if i.IsFree() {
 		i = t.entry(resource).Image

@@ -37,6 +37,7 @@ func newTombstone(e *entry) tombstone {
 	i := e.Shrink()
 	last := i.Last()
 	return tombstone{
+		// mutant: ShrunkWithoutToken
 		token: i.Token(), former: messages.Token(last.Grant.GetFormer()), owner: i.OwnerDigest,
 		usedState: e.used<<stateBits | int64(last.How),
 	}

@@ -38,6 +38,7 @@ func (b *batches) add(a lease.Answer) {
 		b.all = append(b.all, r)
 	}
 	r.size += size
+	// mutant: BatchAnswerOfAnotherCall
 	r.reply.Answers = append(r.reply.Answers, &messages.Answer{Id: call, Reply: a.Reply})
 	if a.InDoubt {
 		r.grants = append(r.grants, grantOf(a))

@@ -38,5 +38,5 @@ func (i inbox) name(end string) string {
 func (i inbox) end(subject string) (end string, ok bool) {
 	below, _ := strings.CutPrefix(subject, i.prefix)
 	_, end, _ = strings.Cut(below, ".")
-	return end, hmac.Equal([]byte(subject), []byte(i.name(end)))
+	return end, hmac.Equal([]byte(subject), []byte(i.name(end))) // mutant: GuessedSurvey
 }

@@ -44,7 +44,7 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 			err = cmp.Or(err, checkHeaders(m))
 		}
 		if err == nil && i.verifier != nil && identity.Needed(a.Operation) {
-			to.Origin.Identity, err = i.verifier.Of(m)
+			to.Origin.Identity, err = i.verifier.Of(m) // mutant: DirectRequest
 		}
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
 	}
@@ -123,7 +123,7 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 			i.transport.Refuse(e, err)
 			continue
 		}
-		es = append(es, e)
+		es = append(es, e) // mutant: BatchedCallTwice
 	}
 	if len(es) > 0 {
 		i.routers[a.Shard].Route(es...)
@@ -177,6 +177,7 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 	if err != nil {
 		return err
 	}
+	// mutant: TenantsShareSessions
 	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)
 	if e.ReplyTo.Origin.Trace != nil {
 		i.traces.locate(e, a.Direct)

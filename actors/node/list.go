@@ -89,7 +89,7 @@ func (l *lister) listing(t *tenant, to messages.ReplyTo, payload []byte) (*messa
 func (l *lister) tenantOf(t *tenant, to messages.ReplyTo, asked string) (string, error) {
 	switch {
 	case asked == "" && t != nil:
-		return t.name, nil
+		return t.name, nil // mutant: ListingOfAllTenants
 	case asked != "" && t != nil:
 		return "", messages.Invalid("tenant", "none in a request of a tenant", "one")
 	case asked != "" && messages.IsImported(to.Subject):
@@ -147,7 +147,7 @@ func add(reply *messages.ListReply, part actors.Listed, tenant string) (more boo
 	if !part.More {
 		return false, nil
 	}
-	if len(reply.Leases) == 0 {
+	if len(reply.Leases) == 0 { // mutant: PartWithoutLeasesTaken
 		return false, fmt.Errorf("%w: a node has answered that there are more leases, and has sent none",
 			actors.ErrUnavailable)
 	}

@@ -110,7 +110,7 @@ func (o *outbox) answer(answers []lease.Answer) {
 		}
 	}
 	for _, b := range batched.all {
-		o.publish(b.to, o.undeliverable.many(b.grants), &b.reply, nil)
+		o.publish(b.to, o.undeliverable.many(b.grants), &b.reply, nil) // mutant: BatchedGrantsKept
 	}
 }
 

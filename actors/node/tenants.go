@@ -189,7 +189,7 @@ func (s *tenants) set(limits map[string]TenantLimits) (added, removed []*tenant,
 		}
 		t := before[name]
 		if t == nil {
-			t = &tenant{name: name, share: s.quota.Tenant(name),
+			t = &tenant{name: name, share: s.quota.Tenant(name), // mutant: TenantsShareLimits
 				rate: rate.NewLimiter(rate.Limit(l.Rate), burst(l.Rate))}
 			added = append(added, t)
 		}

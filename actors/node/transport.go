@@ -89,7 +89,7 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 
 // own makes a request one of its sender. The node that took it in has verified the sender.
 func own(e routing.Envelope, body proto.Message) error {
-	if e.ReplyTo.Origin.Identity == "" {
+	if e.ReplyTo.Origin.Identity == "" { // mutant: DirectRequest
 		const rule = "verified by the node that took the request in; give all nodes the same --identity"
 		return messages.Invalid("sender", rule, "none")
 	}
@@ -102,7 +102,7 @@ func (t *transport) checkAlive(to messages.ReplyTo, alive string) error {
 		const rule = "none in a request through a service import: the service does not reach subjects of other accounts"
 		return messages.Invalid("alive", rule, "one")
 	}
-	err := t.cfg.Prefix.CheckReply(alive)
+	err := t.cfg.Prefix.CheckReply(alive) // mutant: ProbeAnywhere
 	if invalid := (*messages.InvalidError)(nil); errors.As(err, &invalid) {
 		invalid.Field = "alive"
 	}

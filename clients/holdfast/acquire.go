@@ -72,6 +72,7 @@ func releaseAfter(ctx context.Context, held interface {
 	Release(ctx context.Context) error
 }, err *error) {
 	valid := held.Valid()
+	// mutant: LossAtTheEndHidden
 	if failure := held.Release(ctx); errors.Is(failure, ErrLost) || !valid && failure != nil {
 		*err = errors.Join(*err, failure)
 	}
@@ -117,6 +118,7 @@ func (c *Client) acquire(ctx context.Context, resource string, o acquireOptions,
 	if err := checkContext(ctx, messages.OpAcquire, resource); err != nil {
 		return nil, err
 	}
+	// mutant: NotNormalised
 	a := &acquisition{c: c, options: o, resource: messages.NormalizeResource(resource), id: rand.Text(), begun: begun}
 	a.deadline, _ = ctx.Deadline()
 	if err := a.check(); err != nil {
@@ -220,6 +222,7 @@ func (a *acquisition) share(ctx context.Context) (*Lock, error) {
 
 // once asks until there is an answer. again: the answer decided nothing, or the lease is over already.
 func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error) {
+	// mutant: WaitOutlastsClose
 	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(),
 		Header: a.span.header(), GivesUp: true}
 	if r.Waits = a.wait() > 0; r.Waits {
@@ -236,7 +239,7 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 	if err != nil {
 		err = &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnknown, Cause: err}
 	} else {
-		l, again, err = a.answered(ctx, reply, answer.Sent)
+		l, again, err = a.answered(ctx, reply, answer.Sent) // mutant: LeaseFromTheFirstAttempt
 	}
 	if l == nil && !again {
 		a.withdraw(x) // a late copy of the request may come yet
@@ -251,7 +254,7 @@ func (a *acquisition) message() proto.Message {
 	a.sent = true
 	wait := a.wait()
 	a.matters = clock.Now().Add(wait + a.options.ttl)
-	a.request.RequestId, a.request.WaitMs = a.id, inMillis(wait)
+	a.request.RequestId, a.request.WaitMs = a.id, inMillis(wait) // mutant: AnotherIDForEachAttempt
 	return a.request
 }
 
@@ -276,9 +279,9 @@ func (a *acquisition) wait() time.Duration {
 	if a.options.bounded && a.options.maxWait == 0 {
 		return 0
 	}
-	left := min(maxAttemptWait, a.c.deployment.maxWait())
+	left := min(maxAttemptWait, a.c.deployment.maxWait()) // mutant: WaitBeyondTheLimit
 	if a.options.bounded {
-		left = min(left, time.Until(a.begun.Add(a.options.maxWait)))
+		left = min(left, time.Until(a.begun.Add(a.options.maxWait))) // mutant: WaitCountedAnew
 	}
 	if !a.deadline.IsZero() {
 		left = min(left, time.Until(a.deadline))
@@ -392,7 +395,7 @@ func (a *acquisition) gaveUp(err error) error {
 // not grant it any more, even if a copy arrives late. If the background is full, or the service cannot be
 // reached, the place in the queue and the lease run out by themselves.
 func (a *acquisition) withdraw(x *request.Exchange) {
-	if !x.Definite() {
+	if !x.Definite() { // mutant: LateGrantKept
 		a.c.background.add(job{until: a.matters, do: a.settle})
 	}
 }

@@ -47,7 +47,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
 	c.join()
-	orphan := func(l *messages.Lease) { c.handles.giveBack(l, c.secret()) }
+	orphan := func(l *messages.Lease) { c.handles.giveBack(l, c.secret()) } // mutant: LateGrantKept
 	var err error
 	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: orphan,
 		Reconnected: c.reconnected})

@@ -40,7 +40,7 @@ type core struct {
 // secret returns the secret of new leases: none as long as the deployment is not known, or where not all nodes are of
 // one version, as an earlier one refuses a field that it does not know.
 func (c *core) secret() secret {
-	if !c.deployment.everyNodeOffers(messages.FeatureSecrets) {
+	if !c.deployment.everyNodeOffers(messages.FeatureSecrets) { // mutant: NoSecret
 		return secret{}
 	}
 	return c.cfg.secret

@@ -200,6 +200,7 @@ func (e *extensions) send() {
 		e.header = nil
 	}
 	m := request.Message{Header: e.header, Payload: e.message(), Owner: e.options.owner}
+	// mutant: OrderForEachAttempt
 	id := e.sender.Send(e.sender.Route(messages.OpExtend, e.key, e.Attempts()), m, e.answered)
 	var maxPause func(n int) time.Duration
 	if e.isAwaited() {
@@ -303,6 +304,7 @@ func (e *extensions) agree(id uint64) {
 // isIn reports whether the lease is in the session that the attempts name, and will stay there: no attempt from before
 // may yet take it out.
 func (e *extensions) isIn(l *messages.Lease) bool {
+	// mutant: LateExtensionTakesOut
 	return e.session != nil && e.downgrading == 0 && l.GetSession() == e.session.label && !e.IsOpenBefore(e.since)
 }
 

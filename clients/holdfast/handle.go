@@ -279,7 +279,7 @@ func (h *handle) verify() {
 	switch {
 	case h.phase != holding:
 	case h.extensions.isActive():
-		h.extensions.renew()
+		h.extensions.renew() // mutant: HintBelieved
 	default:
 		h.c.background.add(job{until: h.until(), do: h.confirm})
 	}

@@ -40,7 +40,7 @@ func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent 
 	id := leaseID{resource, Token(l.GetToken())}
 	h := &handle{
 		c: c, registry: s, resource: resource, key: key, options: o, id: id,
-		claim: Claim{Resource: resource, Token: fenceOf(l)},
+		claim: Claim{Resource: resource, Token: fenceOf(l)}, // mutant: TokenAsFence
 		kind:  kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
 	}
 	h.keeper = &h.extensions
@@ -48,6 +48,7 @@ func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent 
 		of: h, mu: &h.mu, sender: c.sender, sessions: s.sessions,
 		resource: resource, key: key, options: &h.options, token: id.token,
 		agreed: o.ttl, maxKnown: c.cfg.maxKnown(&o),
+		// mutant: LeaseFromTheAnswer
 		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), o.ttl), sent, c.begun),
 	}
 	h.extensions.ask(o.ttl)
@@ -202,6 +203,7 @@ func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 		return true
 	}
 	k, id := holder{l.GetResource(), l.GetOwner()}, idOf(l)
+	// mutant: SecondGrantGivenBack, LostLeaseGivenBack
 	if s.find(id) != nil || s.losses.has(id) || s.tombstones[k].has(id.token) {
 		return false
 	}

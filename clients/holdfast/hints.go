@@ -102,7 +102,7 @@ func (i *hints) received(token Token) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if token == i.token {
-		i.hint()
+		i.hint() // mutant: HintIgnored
 	}
 }
 

@@ -78,7 +78,7 @@ func (r *release) later() {
 
 // abandon lets the lease run out.
 func (r *release) abandon() {
-	if r.forsake != nil {
+	if r.forsake != nil { // mutant: SessionKeepsWhatIsNotWanted
 		r.forsake()
 	}
 }

@@ -138,7 +138,7 @@ func (x *session) add(l kept, _, sent time.Time) bool {
 		x.send()
 	}
 	x.moved = clock.Now()
-	if x.since.IsZero() || !sent.After(x.since) {
+	if x.since.IsZero() || !sent.After(x.since) { // mutant: AnswerFromBeforeALoss
 		return false
 	}
 	delete(x.lost, l)
@@ -179,7 +179,7 @@ func (x *session) Wake() {
 	now := clock.Now()
 	switch {
 	case x.over:
-	case x.forsaken, x.users == 0:
+	case x.forsaken, x.users == 0: // mutant: SessionIsNotForsaken
 		x.close()
 	case !now.Before(x.latest()):
 		x.sessions.proven.Store(false)
@@ -314,7 +314,7 @@ func (x *session) kept(a *request.Answer, r *messages.Reply) {
 	x.sessions.c.sender.Forget(settled...)
 	x.sessions.prove()
 	x.schedule()
-	if !x.isWhole(a.Sent, r) {
+	if !x.isWhole(a.Sent, r) { // mutant: CoverageIsForever
 		x.loseAll()
 		x.losses, x.since = r.GetLosses(), clock.Now()
 		x.proved = x.since
@@ -331,11 +331,11 @@ func (x *session) kept(a *request.Answer, r *messages.Reply) {
 // session may have lost any, and each lease is asked for by its own extension.
 func (x *session) isWhole(sent time.Time, r *messages.Reply) bool {
 	switch {
-	case x.since.IsZero() || r.GetLosses() != x.losses:
+	case x.since.IsZero() || r.GetLosses() != x.losses: // mutant: KeepsAfterALoss
 		return false
 	case x.users == len(x.leases) && sent.After(x.moved):
 		x.proved = sent
-		return int(r.GetHeld()) == x.users
+		return int(r.GetHeld()) == x.users // mutant: ForeignReleaseInASession
 	}
-	return sent.Sub(x.proved) < x.known
+	return sent.Sub(x.proved) < x.known // mutant: NothingProvesTheLeases
 }

@@ -112,7 +112,7 @@ func (c *config) endsEarly(o *acquireOptions) bool { return c.disconnect > 0 && 
 // the client may not be connected begins anew with each request that names the session.
 func (c *config) maxKnown(o *acquireOptions) time.Duration {
 	if c.endsEarly(o) {
-		return c.disconnect
+		return c.disconnect // mutant: DisconnectIsForgotten
 	}
 	return math.MaxInt64
 }

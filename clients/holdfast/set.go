@@ -90,7 +90,7 @@ func (h *handle) afterSet(m *messages.SetRequest, r *messages.Reply) (again bool
 		return again, nil
 	case messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN, messages.Status_EXPIRED:
 		e := lost(messages.OpSet, h.resource, r)
-		if h.phase == holding {
+		if h.phase == holding { // mutant: LossFoundByASetIgnored
 			h.lose(e)
 		}
 		return false, e

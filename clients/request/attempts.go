@@ -214,5 +214,5 @@ func (a *attempt) fits(answer *Answer) bool {
 
 func (a *attempt) isAbout(l *messages.Lease) bool {
 	key, err := messages.EncodeKey(l.GetResource())
-	return err == nil && key == a.to.key
+	return err == nil && key == a.to.key // mutant: AnswerToAnotherQuestion
 }

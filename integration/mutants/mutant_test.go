@@ -24,8 +24,9 @@ type mutant struct {
 	says  string
 }
 
-// edit replaces one place of a file.
-type edit struct{ file, old, wrong string }
+// edit replaces the line of a file that is marked with the name of the mutant, with wrong lines. Where a mutant has
+// several edits of one file, they are in the order of the marks.
+type edit struct{ file, wrong string }
 
 // suite is tests of one package, or conformance cases of a client that is not written in Go.
 type suite struct {
@@ -38,15 +39,22 @@ type suite struct {
 // texts returns the wrong files.
 func (m mutant) texts(t *testing.T) map[string]string {
 	t.Helper()
-	texts := make(map[string]string)
+	wrong := make(map[string][]string)
 	for _, e := range m.edits {
-		if _, read := texts[e.file]; !read {
-			texts[e.file] = source(t, e.file)
+		wrong[e.file] = append(wrong[e.file], e.wrong)
+	}
+	texts := make(map[string]string)
+	for file, wrong := range wrong {
+		lines := strings.Split(source(t, file), "\n")
+		places := marked(lines, m.name)
+		if len(places) != len(wrong) {
+			t.Fatalf("%s has %d lines with the mark %q, and the mutant changes %d", file, len(places), m.name, len(wrong))
 		}
-		if n := strings.Count(texts[e.file], e.old); n != 1 {
-			t.Fatalf("%s has %d places like this, not one; bring the mutant up to date:\n%s", e.file, n, e.old)
+		for i, place := range places {
+			line := lines[place]
+			lines[place] = line[:len(line)-len(strings.TrimLeft(line, " \t"))] + wrong[i]
 		}
-		texts[e.file] = strings.Replace(texts[e.file], e.old, e.wrong, 1)
+		texts[file] = strings.Join(lines, "\n")
 	}
 	return texts
 }
@@ -70,9 +78,12 @@ func groups(all []mutant) (groups [][]mutant) {
 // excludes reports whether two mutants cannot be compiled at once.
 func (m mutant) excludes(o mutant) bool {
 	return m.found.client != o.found.client || m.found.module != o.found.module ||
-		slices.ContainsFunc(m.edits, func(e edit) bool {
-			return slices.ContainsFunc(o.edits, func(f edit) bool { return e.file == f.file })
-		})
+		slices.ContainsFunc(m.edits, func(e edit) bool { return o.changes(e.file) })
+}
+
+// changes reports whether an edit is of this file.
+func (m mutant) changes(file string) bool {
+	return slices.ContainsFunc(m.edits, func(e edit) bool { return e.file == file })
 }
 
 // compile reports mutants of a group that cannot be built, without running them.

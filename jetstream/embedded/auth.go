@@ -56,7 +56,7 @@ func readAuth(path string) (*server.Options, error) {
 // isOpen returns how a client connects without a login, empty if it cannot.
 func isOpen(opts *server.Options) string {
 	switch {
-	case opts.NoAuthUser != "":
+	case opts.NoAuthUser != "": // mutant: OpenByNoAuthUser
 		return "no_auth_user lets clients in without a login"
 	case opts.DefaultSentinel != "":
 		return "default_sentinel lets clients in without a login"

@@ -82,6 +82,7 @@ func (c Config) options() (*server.Options, error) {
 	if err != nil {
 		return nil, err
 	}
+	// mutant: PasswordsOnly
 	if c.VerifiedUsers && len(opts.Nkeys) == 0 && len(opts.TrustedOperators) == 0 && len(opts.TrustedKeys) == 0 {
 		return nil,
 			fmt.Errorf("%w: %s has no user with an nkey, so a client with a password could claim to be another user; "+
@@ -137,7 +138,7 @@ func (c Config) fromFields() (*server.Options, error) {
 	}
 	opts.ServerName = c.Name
 	opts.Host, opts.Port = host, port
-	opts.JetStream, opts.StoreDir, opts.SyncAlways = true, c.DataDir, !c.UnsafeSync
+	opts.JetStream, opts.StoreDir, opts.SyncAlways = true, c.DataDir, !c.UnsafeSync // mutant: NotSynced
 	// Each resource and each answer has a subject of its own, so the cache of subjects knows next to none of them.
 	opts.NoSublistCache = true
 	opts.MaxConn, opts.MaxSubs = c.MaxConnections, c.MaxSubscriptions

@@ -53,7 +53,7 @@ func (i *interest) has(subject string) bool {
 		return true
 	}
 	account, err := n.LookupAccount(i.account)
-	return err != nil || account.SubscriptionInterest(subject)
+	return err != nil || account.SubscriptionInterest(subject) // mutant: InterestOfAnotherSubject
 }
 
 // decidesAlone reports whether the subscriptions of the account say which messages reach a subscriber.

@@ -121,7 +121,7 @@ func (l *serverLogger) Errorf(format string, v ...any) {
 }
 
 func (l *serverLogger) logProblem(level slog.Level, line string) {
-	if ofClient.MatchString(line) {
+	if ofClient.MatchString(line) { // mutant: TextOfAClientTakenForAFault
 		l.logClient(level, line)
 		return
 	}
@@ -131,7 +131,7 @@ func (l *serverLogger) logProblem(level slog.Level, line string) {
 	if duplicateName.MatchString(line) {
 		keepFirst(l.duplicate, line)
 	}
-	if storeFault.MatchString(line) {
+	if storeFault.MatchString(line) { // mutant: TextOfAClientTakenForAFault
 		keepFirst(l.writeErrors, line)
 	}
 	if ofRoute.MatchString(line) && strings.Contains(line, otherCluster) {

@@ -40,7 +40,7 @@ func supervise(r *runner) *supervisor {
 	go func() {
 		defer close(done)
 		for retry.Pause(ctx, faultPoll) == nil {
-			if why := s.runner.present().failure(); why != nil {
+			if why := s.runner.present().failure(); why != nil { // mutant: WriteErrorIsFinal
 				s.recoverStore(ctx, why)
 			}
 		}

@@ -39,7 +39,7 @@ func (f TLSFiles) config(uses ...x509.ExtKeyUsage) (*tls.Config, error) {
 		return nil, err
 	}
 	cfg, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: f.Cert, KeyFile: f.Key,
-		CaFile: f.CA, Verify: f.Verify})
+		CaFile: f.CA, Verify: f.Verify}) // mutant: CertificatesNotRequired
 	if err != nil {
 		return nil, fmt.Errorf("%w: TLS with %s: %w", ErrConfig, f.Cert, err)
 	}
@@ -134,7 +134,7 @@ func (c Config) routeTLS(opts *server.Options) error {
 				"sign one for its host there, "+
 				"or give the members an authority of their own with --cluster-tls", ErrConfig, files.Cert)
 	}
-	opts.CustomRouterAuthentication = known
+	opts.CustomRouterAuthentication = known // mutant: ClientBecomesAMember
 	return nil
 }
 

@@ -128,7 +128,7 @@ func (o *opener) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        o.cfg.Prefix.EventStream(),
 		Description: fmt.Sprintf("Holdfast %s: events, filled by holdfast only", o.cfg.Prefix),
-		Subjects:    []string{o.cfg.Prefix.StoredEvent(">")},
+		Subjects:    []string{o.cfg.Prefix.StoredEvent(">")}, // mutant: StreamListensToClients
 		SubjectTransform: &jetstream.SubjectTransformConfig{Source: o.cfg.Prefix.StoredEvent(">"),
 			Destination: o.cfg.Prefix.Event(">")},
 		Retention:          jetstream.LimitsPolicy,

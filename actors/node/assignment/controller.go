@@ -19,7 +19,7 @@ const (
 	// leadAfter is how long a server must have led a bucket before its node is preferred for the shard. The leadership
 	// has followed the shard by then where it can, since a move costs the shard's clients more: only a shard whose
 	// owner has no replica follows the leadership.
-	leadAfter = 30 * time.Second
+	leadAfter = 30 * time.Second // mutant: ShardsFollowAtOnce
 	// maxReceived is how many announcements may wait to be read.
 	maxReceived = 256
 	// leaveLimit bounds how long a node that leaves hands over shards and the requests that wait for them.

@@ -161,7 +161,7 @@ func (m *members) candidates() []*peer.Announcement {
 	all := make([]*peer.Announcement, 0, len(m.sorted))
 	for _, x := range m.sorted {
 		switch last := len(all) - 1; {
-		case x.GetLeaving():
+		case x.GetLeaving(): // mutant: ListenersDoNotCount
 		case last < 0 || all[last].GetNode() != x.GetNode():
 			all = append(all, x.Announcement)
 		case yields(all[last], x.Announcement):

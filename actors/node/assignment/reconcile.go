@@ -61,7 +61,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 	if owner != nil {
 		c.yielded = 0
 	}
-	c.outdone = since(r.othersCommit && c.isStalled(r.now), c.outdone, r.now)
+	c.outdone = since(r.othersCommit && c.isStalled(r.now), c.outdone, r.now) // mutant: StalledOwnerGivesUpAlone
 	switch {
 	case c.shard == nil:
 		if owner == nil && c.shouldOpen(r) {
@@ -81,6 +81,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 			c.fail(r.now)
 			c.stop(ctx, r)
 		}
+	// mutant: StalledOwnerStays
 	case hasLasted(c.outdone, outdoneLimit, r.now) && r.assigned.hasAlternative(c.number, r.self()):
 		c.cfg.Log.Warn(
 			"JetStream confirms commits of other nodes, and none of this shard here; other nodes may take it",

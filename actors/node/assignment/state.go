@@ -94,7 +94,7 @@ func (s *state) observe(now lease.Instant) {
 
 // isStuck reports whether an opening has made no progress for too long.
 func (s *state) isStuck(now lease.Instant) bool {
-	return s.opening != lease.Never && now.Sub(s.progressed) >= openTimeout
+	return s.opening != lease.Never && now.Sub(s.progressed) >= openTimeout // mutant: OpeningJudgedByItsDuration
 }
 
 // logsSlowOpening reports whether the log should mention a long opening now. It does so once in [openTimeout].

@@ -21,7 +21,7 @@ func Own(id string, request proto.Message) error {
 	}
 	owner := m.Get(field).String()
 	switch {
-	case owner == id || strings.HasPrefix(owner, id+"/"):
+	case owner == id || strings.HasPrefix(owner, id+"/"): // mutant: OwnerBeginsLikeTheIdentity
 		return nil
 	case owner == "":
 		m.Set(field, protoreflect.ValueOfString(id))

@@ -103,6 +103,7 @@ func check(m *nats.Msg) error {
 	count, length := 0, firstAndLast
 	for name, values := range m.Header {
 		for _, value := range values {
+			// mutant: HeaderInAValue
 			if name != header && strings.Contains(name, header) || strings.Contains(value, header) {
 				return messages.Invalid(field, "other headers without "+header, "one with it")
 			}
@@ -113,7 +114,7 @@ func check(m *nats.Msg) error {
 	case count > maxHeaders:
 		return messages.Invalid(field, fmt.Sprintf("at most %d headers, with that of NATS", maxHeaders),
 			fmt.Sprint(count))
-	case sent > length:
+	case sent > length: // mutant: HeaderBehindTheEnd
 		return messages.Invalid(field, fmt.Sprintf("headers of %d bytes, as they were read", length),
 			fmt.Sprintf("%d bytes", sent))
 	}
@@ -146,7 +147,7 @@ func parse(h nats.Header) (info clientInfo, err error) {
 func (v *Verifier) user(info clientInfo) (string, error) {
 	switch {
 	case info.JWT != "" && nkeys.IsValidPublicAccountKey(info.IssuerKey):
-		return v.users.subject(info.JWT, info.IssuerKey)
+		return v.users.subject(info.JWT, info.IssuerKey) // mutant: ClaimedUser
 	case info.User == "" || info.User == redacted:
 		return "", messages.Invalid(field, "a user with a name or an nkey; the service import needs share: true",
 			"none")

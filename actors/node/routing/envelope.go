@@ -73,7 +73,7 @@ func FromRequest(shard uint32, r *actors.Request) (e Envelope, ok bool, err erro
 // Qualify gives a request of a tenant the qualified name of the session that it names. It has been checked.
 func Qualify(tenant string, request proto.Message) {
 	if session := sessionOf(request); session != nil && *session != "" {
-		*session = messages.Qualify(tenant, *session)
+		*session = messages.Qualify(tenant, *session) // mutant: TenantsShareSessions
 	}
 }
 
@@ -128,7 +128,7 @@ func (e Envelope) Message(subject string) *nats.Msg {
 		Subject: subject, Reply: e.ReplyTo.Subject, Data: e.Data,
 		Header: nats.Header{messages.HeaderContentType: {contentType}, headerHops: {strconv.Itoa(e.Hops + 1)}},
 	}
-	if isReserved(m.Reply) {
+	if isReserved(m.Reply) { // mutant: ImportedRequestLostOnTheWay
 		m.Header[headerReply] = []string{m.Reply}
 		m.Reply = ""
 	}
@@ -164,8 +164,9 @@ func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
 	to := messages.ReplyTo{
 		Subject: m.Reply, Encoding: forwardedEncoding(m),
 		Origin: messages.Origin{
+			// mutant: SenderLostOnTheWay
 			Inner: m.Header.Get(headerInner) != "", Identity: m.Header.Get(headerIdentity),
-			Tenant: m.Header.Get(headerTenant),
+			Tenant: m.Header.Get(headerTenant), // mutant: TenantLostOnTheWay
 		},
 	}
 	if reply := m.Header.Get(headerReply); isReserved(reply) {

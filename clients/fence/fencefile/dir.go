@@ -77,7 +77,7 @@ func Open(dir string, opts ...Option) (*Dir, error) {
 	}
 	// A process that may only read the directory must not hold its lock.
 	d.lock = flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o660),
-		flock.SetFlag(os.O_RDONLY|os.O_CREATE|noFollow))
+		flock.SetFlag(os.O_RDONLY|os.O_CREATE|noFollow)) // mutant: LockThroughALink
 	if err := d.prepare(); err != nil {
 		_ = d.root.Close()
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -138,7 +138,7 @@ func (d *Dir) do(ctx context.Context, c fence.Claim, check func() error, change 
 		return fmt.Errorf("%s: waiting for its lock: %w", d.root.Name(), err)
 	}
 	defer d.release()
-	if err := check(); err != nil {
+	if err := check(); err != nil { // mutant: NameAfterTheMark
 		return err
 	}
 	if err := d.raise(c); err != nil {

@@ -59,7 +59,7 @@ func ResponseError(r *http.Response) error {
 func isRepeatable(r *http.Request) bool {
 	_, key := r.Header["Idempotency-Key"]
 	_, other := r.Header["X-Idempotency-Key"]
-	return key || other || r.Method == "" || isSafe(r.Method)
+	return key || other || r.Method == "" || isSafe(r.Method) // mutant: RefusalBelieved
 }
 
 // repeatedError is the refusal of a request of which there may have been an earlier copy.

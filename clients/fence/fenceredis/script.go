@@ -57,7 +57,7 @@ local function reply(result)
 end
 local before = redis.call('GET', made)
 if before == '' then return {'broken off'} end
-if before then return reply(cmsgpack.unpack(before)) end
+if before then return reply(cmsgpack.unpack(before)) end -- mutant: RepetitionNotKnown
 local highest = redis.pcall('GET', mark)
 if highest then
 	if type(highest) == 'table' then return {'foreign', highest.err} end
@@ -66,7 +66,7 @@ if highest then
 	end
 	if token < highest or rule == 'once' and token == highest then return {'refused', highest} end
 end
-if changed() then return {'changed'} end
+if changed() then return {'changed'} end -- mutant: ChangeNotNoticed
 redis.call('SET', made, '', 'PX', remembered)
 if token ~= highest then redis.call('SET', mark, token) end
 local result = write()

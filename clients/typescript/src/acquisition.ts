@@ -76,7 +76,7 @@ export class Acquisition {
     const fields = {
       ttl_ms: wanted.ttl,
       ...(wait > 0 && { wait_ms: wait }),
-      request_id: this.#id,
+      request_id: this.#id, // mutant: TypeScriptAttemptIsAnotherRequest
       ...(wanted.ephemeral && { durability: "EPHEMERAL" }),
       ...(wanted.metadata && { metadata: wanted.metadata }),
       ...(wanted.limit > 0 && { limit: wanted.limit, permits: wanted.permits }),
@@ -157,7 +157,7 @@ export class Acquisition {
    */
   #withdraw(): void {
     const { core, wanted } = this;
-    const deadline = this.#matters;
+    const deadline = this.#matters; // mutant: TypeScriptNothingIsWithdrawn
     void core.releaseLater(wanted.key, core.body({ request_id: this.#id }, this.#secret), deadline);
   }
 }

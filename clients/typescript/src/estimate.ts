@@ -47,7 +47,7 @@ export class Estimate {
   /** A lease of which so much remained in the answer to a request sent then. */
   constructor(sent: number, remaining: number, ttl: number) {
     this.asked = this.agreed = ttl;
-    this.until = sent + Math.min(remaining, ttl) - margin(ttl);
+    this.until = sent + Math.min(remaining, ttl) - margin(ttl); // mutant: TypeScriptLeaseOutlivesItsTTL
   }
 
   /** When the service considers the lease over, unless an attempt was delayed on its way. */

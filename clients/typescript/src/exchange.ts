@@ -192,6 +192,7 @@ class Exchange implements Listener {
   answered(answer: Answer): void {
     const { key } = this.request;
     const { owner } = this.line.settings;
+    // mutant: TypeScriptForgedAnswerIsTaken
     if (key !== undefined && answer.reply && !isAbout(answer.reply, key, owner)) return; // the right one may yet come
     // The service rarely answers an attempt that is not distinguished any more. The beginning of the exchange is the latest
     // moment that is certainly not too late for it.
@@ -211,7 +212,7 @@ class Exchange implements Listener {
 
   /** Reports whether an answer says only that its attempt had no effect, so that another one may have one. */
   #hadNoEffect(answer: Answer): boolean {
-    if (answer.noResponders) {
+    if (answer.noResponders) { // mutant: TypeScriptNoResponderIsAnAnswer
       const advice = "check the prefix, the account of the user, and that a node runs";
       const cause = new Error(`no node of Holdfast answers below ${JSON.stringify(this.line.router.prefix)}; ${advice}`);
       this.#obstacle = { cause, reason: "no_node" };
@@ -232,7 +233,7 @@ class Exchange implements Listener {
   }
 
   get #definite(): boolean {
-    return this.#open.size === 0 && !this.#unsure;
+    return this.#open.size === 0 && !this.#unsure; // mutant: TypeScriptUnknownIsTakenForNoEffect
   }
 
   #giveUp(ending: Ending): void {

@@ -61,7 +61,7 @@ export function lossReason(status: string | undefined): LossReason | undefined {
     case "EXPIRED":
       return "not_held";
     case "NOT_OWNER":
-      return "not_owner";
+      return "not_owner"; // mutant: TypeScriptForeignHolderIsNoLoss
     case "STALE_TOKEN":
       return "stale_token";
     default:

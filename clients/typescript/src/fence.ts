@@ -13,5 +13,5 @@ export function formatFence(token: bigint): string {
   if (typeof token !== "bigint" || token < 0n || token > last) {
     throw new InvalidError({ operation: "fence", detail: `the token must be a bigint from 0 to ${last}, not ${String(token)}` });
   }
-  return token.toString().padStart(15, "0");
+  return token.toString().padStart(15, "0"); // mutant: TypeScriptFenceWithoutZeros
 }

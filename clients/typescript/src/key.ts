@@ -32,7 +32,7 @@ export function normalizeName(name: string, operation = "encode"): string {
   if (name.length > 8 * maxBytes) throw broken(operation, undefined, `${rule}, and has more`);
   if (ownKey.test(name) && name.length <= maxBytes) return name;
   if (loneSurrogate.test(name)) throw broken(operation, name, "the name must be valid Unicode, and has a lone surrogate");
-  const resource = name.normalize("NFC");
+  const resource = name.normalize("NFC"); // mutant: TypeScriptNamesAreNotNormalised
   const size = utf8.encode(resource).length;
   if (size === 0 || size > maxBytes) throw broken(operation, undefined, `${rule}, and has ${size}`);
   if (control.test(resource)) throw broken(operation, name, "the name must not have control characters");

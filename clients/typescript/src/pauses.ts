@@ -3,7 +3,7 @@
  * Attempts that are a second apart cover the time in which another node takes a shard over.
  */
 export function resendAfter(n: number): number {
-  if (n === 0) return 500;
+  if (n === 0) return 500; // mutant: TypeScriptRequestIsNotRepeated
   return n < 10 ? 1000 : Math.min(1000 * 2 ** (n - 9), 5000);
 }
 

@@ -64,6 +64,6 @@ export class Renewal extends Estimate {
   #rest(sent: number): void {
     const lasts = this.until + margin(this.agreed) - sent;
     const third = Math.max(Math.min(lasts, this.agreed), 0) / 3;
-    this.due = sent + third * (1 - Math.random() / 16);
+    this.due = sent + third * (1 - Math.random() / 16); // mutant: TypeScriptNothingIsRenewed
   }
 }

@@ -47,7 +47,7 @@ func syncsShare(only string) share {
 // shares returns discovery, operations on the keys, each by itself, and events. An export of everything below the
 // prefix would include the subjects between nodes, and let each account publish events.
 func (d Deployment) shares(keys []string, of ...use) []share {
-	all := []share{newShare(service, d.Prefix.Info())}
+	all := []share{newShare(service, d.Prefix.Info())} // mutant: EverythingExported
 	for _, subject := range d.on(keys, operations(of...)...) {
 		all = append(all, newShare(service, subject))
 	}

@@ -34,6 +34,7 @@ const defaultInbox = "_INBOX"
 // answers is the right to what is sent to the inboxes of a user. Others cannot read them.
 func (t Terms) answers() Right {
 	inbox := cmp.Or(t.Inbox, defaultInbox+"."+t.User)
+	// mutant: InboxesOfOthers
 	return Right{For: "answers; the client needs the inbox prefix " + inbox, Subscribe: []string{inbox + ".>"}}
 }
 
@@ -70,7 +71,7 @@ func (d Deployment) Client(t Terms) User {
 	listing.Warnings = []string{"it sees the names, owners and metadata of all locks"}
 	return User{Name: t.User, Role: "a client of " + t.of(), Rights: []Right{
 		d.info(),
-		{For: "locks", Publish: d.on(t.Keys, operations(useLocks, useLooks)...)},
+		{For: "locks", Publish: d.on(t.Keys, operations(useLocks, useLooks)...)}, // mutant: ClientBreaks
 		Right{For: "metadata of its leases", Publish: d.on(t.Keys, operations(useValues)...)}.when(t.Values),
 		Right{For: "sessions; their ids are the right to keep them",
 			Publish: d.on(everything, operations(useSessions)...)}.when(t.Sessions),

@@ -130,7 +130,7 @@ func (c *child) terminate() {
 // kill sends SIGKILL to the command and to all its descendants.
 func (c *child) kill() {
 	c.signal(syscall.SIGKILL)
-	c.descendants.kill()
+	c.descendants.kill() // mutant: KillsTheGroupOnly
 }
 
 // anyLeft reports whether a process of the group or another descendant is left. It is called after the end of

@@ -22,7 +22,7 @@ type descendants struct {
 // newDescendants makes this process a subreaper. It is called before the command starts. Without /proc or without
 // subreapers, signals reach the process group of the command only.
 func newDescendants() *descendants {
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // mutant: NoSubreaper
 	f := &descendants{self: os.Getpid(), others: make(map[int]uint64), signalled: make(map[int]uint64)}
 	for _, r := range f.members() {
 		if r.parent == f.self {

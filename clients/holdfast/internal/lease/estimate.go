@@ -97,7 +97,7 @@ func (e *Estimate) Ask(ttl time.Duration) { e.asked = ttl }
 func (e *Estimate) Sent(id uint64, at time.Time) {
 	a := attempt{id: id, sent: at, ttl: e.asked, order: e.order}
 	e.open = append(e.open, a)
-	e.until = Earlier(e.until, a.ends(a.sent))
+	e.until = Earlier(e.until, a.ends(a.sent)) // mutant: ShorterLeaseNotBelieved
 }
 
 // Earlier returns the earlier of two moments.
@@ -139,7 +139,7 @@ func (e *Estimate) Granted(id uint64, remaining time.Duration, order uint64) (se
 	left := e.open[:0]
 	for _, a := range e.open {
 		over, answered := a.precedes(by, order)
-		if !a.settled && answered {
+		if !a.settled && answered { // mutant: AnswersBelievedInOrder
 			a.settled = true
 			settled = append(settled, a.id)
 		}
@@ -148,11 +148,11 @@ func (e *Estimate) Granted(id uint64, remaining time.Duration, order uint64) (se
 		}
 		left = append(left, a)
 		if !over {
-			until = Earlier(until, a.ends(by.sent))
+			until = Earlier(until, a.ends(by.sent)) // mutant: AnswersInTheOrderOfTheirArrival
 		}
 	}
 	e.open = left
-	if order == 0 || order > e.decided || until.After(e.until) {
+	if order == 0 || order > e.decided || until.After(e.until) { // mutant: AnswersInTheOrderOfTheirArrival
 		e.until = until
 	}
 	if e.decided = max(e.decided, order); order > e.order {
@@ -191,10 +191,10 @@ func (e *Estimate) IsOpenBefore(id uint64) bool {
 func (a attempt) precedes(by attempt, order uint64) (over, answered bool) {
 	if order > 0 {
 		over = a.order < order || a.order == by.order // else the order may be another client's
-		return over, a.order < order || a.id <= by.id
+		return over, a.order < order || a.id <= by.id // mutant: AnswersInTheOrderOfTheirArrival
 	}
 	over = a.id < by.id && (a.before != 0 && a.before < by.id || !by.sent.Before(a.ends(a.sent)))
-	return over, over || a.id <= by.id && a.ttl >= by.ttl
+	return over, over || a.id <= by.id && a.ttl >= by.ttl // mutant: AnswersInTheOrderOfTheirArrival
 }
 
 // ends is when the lease may be over if the service granted the attempt, after what was asked for at sent.

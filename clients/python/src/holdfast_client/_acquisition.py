@@ -128,7 +128,7 @@ class Acquisition:
         longest = min(MAX_WAIT, self._handles.deployment.max_wait)
         if self._terms.wait is None:
             return longest
-        return max(min(longest, self._begun + self._terms.wait - _clock.now()), 0.001)
+        return max(min(longest, self._begun + self._terms.wait - _clock.now()), 0.001)  # mutant: PythonWaitCountedAnew
 
     def _deadline(self) -> float | None:
         if self._terms.wait is None:
@@ -138,7 +138,7 @@ class Acquisition:
     def _message(self) -> bytes:
         t, wait = self._terms, self._wait()
         self._matters = _clock.now() + wait + t.ttl
-        m: dict[str, object] = {"ttl_ms": millis(t.ttl), "request_id": self._id}
+        m: dict[str, object] = {"ttl_ms": millis(t.ttl), "request_id": self._id}  # mutant: PythonNewRequestEachTime
         if wait:
             m["wait_ms"] = millis(wait)
         if t.limit:
@@ -154,7 +154,7 @@ class Acquisition:
     def _withdraw(self, x: Exchange) -> None:
         # The service does not grant a withdrawn request any more, even if a copy arrives late. If the background is
         # full, or the service cannot be reached, the place in the queue and the lease run out by themselves.
-        if x.definite:
+        if x.definite:  # mutant: PythonCancelLeavesTheRequest
             return
         message = self._core.message(self._secret, request_id=self._id)
         self._core.release_later(self._key, message, self._matters - _clock.now())

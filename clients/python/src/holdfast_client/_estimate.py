@@ -75,7 +75,7 @@ class Estimate:
         self.asked = ttl
         self.agreed = ttl
         self.order = 0
-        self.until = sent + min(remaining, ttl) - margin(ttl)
+        self.until = sent + min(remaining, ttl) - margin(ttl)  # mutant: PythonLeaseOutlivesItsTTL
         self.open: list[Attempt] = []
 
     def end(self) -> float:

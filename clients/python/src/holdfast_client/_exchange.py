@@ -80,7 +80,7 @@ class Exchange:
     @property
     def definite(self) -> bool:
         """Whether the request has had no effect and can have none any more, the answer of run apart."""
-        return not self._open and not self._unsure
+        return not self._open and not self._unsure  # mutant: PythonUnknownIsTakenForNoEffect
 
     async def run(self, deadline: float | None = None) -> Answer:
         """Return the answer of a node that has decided.
@@ -213,7 +213,7 @@ class Exchange:
             prefix = self._sender.router.prefix
             advice = "check the prefix, the account of the user, and that a node runs"
             self._obstacle, self._reason = f"no node of Holdfast answers below {prefix!r}; {advice}", "no_node"
-            return True
+            return True  # mutant: PythonNoNodeIsFinal
         if a.status == "UNAVAILABLE":
             self._obstacle, self._reason = a.reply.get("error", "no node can decide"), "no_owner"
             self._lasting = a.reply.get("lasting", False)

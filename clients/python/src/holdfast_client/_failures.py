@@ -20,7 +20,7 @@ from ._sender import Answer
 LOSSES: dict[str, LossReason] = {
     "NOT_HELD": "not_held",
     "EXPIRED": "not_held",
-    "NOT_OWNER": "not_owner",
+    "NOT_OWNER": "not_owner",  # mutant: PythonForeignHolderIsNoLoss
     "STALE_TOKEN": "stale_token",
 }
 """The answers that say that a lease is lost."""

@@ -57,7 +57,7 @@ class Handles:
     def give_back(self, lease: dict[str, Any]) -> bool:
         """Release a lease in the background. Return False if it is held here, or not of this owner."""
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
-        if (name, token) in self.held or lease.get("owner") != self.core.owner:
+        if (name, token) in self.held or lease.get("owner") != self.core.owner:  # mutant: PythonSecondGrantGivenBack
             return False
         message = self.core.message(self.secret(), token=token)
         self.core.release_later(encode_key(name), message, lease.get("ttl_ms", 0) / 1000)

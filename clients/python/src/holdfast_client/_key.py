@@ -20,7 +20,7 @@ def normalize(name: str) -> str:
     """Return the name in Unicode NFC, the only form that the service accepts."""
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Invalid(f"a name must be text, is {name!r}")
-    return name if name.isascii() else unicodedata.normalize("NFC", name)
+    return name if name.isascii() else unicodedata.normalize("NFC", name)  # mutant: PythonNameInAnotherForm
 
 
 def encode_key(name: str) -> str:

@@ -73,7 +73,7 @@ class Renewal(Estimate):
         # chance, so that leases taken together are not renewed together.
         lasts = self.until - sent + margin(self.agreed)
         third = max(min(lasts, self.agreed), 0) / 3
-        self._line_up(sent + third - random.random() * third / 16)
+        self._line_up(sent + third - random.random() * third / 16)  # mutant: PythonNothingIsRenewed
 
     def _line_up(self, at: float) -> None:
         step = min(self.agreed / GRID, self.asked / GRID, COARSEST)

@@ -287,8 +287,9 @@ class Sender:
         if attempt is None or attempt.receive is None:
             self.disown(Answer(int(number), 0, False, status, reply))
             return
+        # mutant: PythonLeaseCountsFromTheAnswer
         answer = Answer(attempt.id, attempt.sent, attempt.direct, status, reply)
-        if attempt.key and not answer.is_about(attempt.key, self._owner):
+        if attempt.key and not answer.is_about(attempt.key, self._owner):  # mutant: PythonForgedAnswerIsTaken
             return  # the right one may yet come
         del self._attempts[attempt.id]
         if attempt.direct:

@@ -159,7 +159,7 @@ def format_fence(token: int) -> str:
     """
     if not 0 <= token <= MAX_TOKEN:
         raise Invalid(f"token must be 0 to {MAX_TOKEN}, is {token}")
-    return f"{token:015d}"
+    return f"{token:015d}"  # mutant: PythonFenceWithoutZeros
 
 
 def parse_fence(text: str) -> int:
