@@ -109,7 +109,9 @@ func Kinds() []Kind { return slices.Sorted(maps.Keys(recipes)) }
 
 // Can reports whether faults of this kind are possible in the cluster.
 func (c *Cluster) Can(k Kind) bool {
-	return c.can(recipes[k].need) == nil && (k != KindReplace || !c.cfg.External)
+	// The command that removes a member is for a cluster of nodes without accounts.
+	isRemovable := !c.cfg.External && c.cfg.Login == nil
+	return c.can(recipes[k].need) == nil && (k != KindReplace || isRemovable)
 }
 
 // On is a fault of this kind that hits these nodes.
