@@ -3,6 +3,10 @@ package hostile
 import (
 	"fmt"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // move is a kind of what an attacker sends, and how often of all.
@@ -16,6 +20,7 @@ var moves = []move{
 	{"request", 40, (*attacker).valid},
 	{"mutated request", 25, (*attacker).broken},
 	{"batch", 4, (*attacker).anyBatch},
+	{"withdrawal", 1, (*attacker).withdrawal},
 	{"forged subject", 10, (*attacker).forged},
 	{"subscribe", 6, (*attacker).subscribe},
 	{"header bomb", 5, (*attacker).bomb},
@@ -72,6 +77,18 @@ func (c *attacker) reply() string {
 func (c *attacker) valid() string {
 	r := c.request()
 	return c.pub(r.subject, c.reply(), "", r.payload)
+}
+
+// withdrawal is three requests: one that holds a resource, another one that waits for it, and the withdrawal of that.
+func (c *attacker) withdrawal() string {
+	key, id := c.key(), c.text(8)
+	send := func(op messages.Operation, m proto.Message) string {
+		return c.pub(messages.DefaultPrefix.Operation(op, key), fmt.Sprint(inbox, c.IntN(1000)), "",
+			encode(messages.Protobuf, m))
+	}
+	return send(messages.OpAcquire, &messages.AcquireRequest{Owner: "m1", TtlMs: 500}) +
+		send(messages.OpAcquire, &messages.AcquireRequest{Owner: "m2", TtlMs: 500, WaitMs: 10_000, RequestId: id}) +
+		send(messages.OpRelease, &messages.ReleaseRequest{Owner: "m2", RequestId: id})
 }
 
 // broken is a request with a change somewhere.
