@@ -55,7 +55,7 @@ var typescript = []mutant{
 		harm: "calls fail while no node runs, instead of waiting for one",
 		edits: []edit{{
 			"clients/typescript/src/exchange.ts",
-			"if (answer.noResponders && this.line.router.shards > 0) {",
+			"if (answer.noResponders && this.line.router.shards === 0) {",
 		}},
 		found: typescriptCases,
 		says:  `code: want "unavailable", got "unknown"`,
