@@ -248,7 +248,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{22, 0}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type AcquireRequest struct {
@@ -280,7 +280,13 @@ type AcquireRequest struct {
 	// The SHA-256 of the secret that requests about the lease must carry, 32 bytes; empty: none.
 	SecretHash []byte `protobuf:"bytes,13,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"`
 	// The secret of a repeated request, 16 to 64 bytes.
-	Secret        []byte `protobuf:"bytes,14,opt,name=secret,proto3" json:"secret,omitempty"`
+	Secret []byte `protobuf:"bytes,14,opt,name=secret,proto3" json:"secret,omitempty"`
+	// How many tokens the lease has, at most 1 000 000, from its first one on. 0 and 1: one. More only of an exclusive lease
+	// that is not reentrant.
+	Tokens uint32 `protobuf:"varint,15,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The shortest hold: nothing is granted before this time has passed since the grant, however the lease ends. At most the
+	// bound of delay_ms; 0: none. Only of exclusive persistent leases.
+	MinHoldMs     uint32 `protobuf:"varint,17,opt,name=min_hold_ms,json=minHoldMs,proto3" json:"min_hold_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -413,6 +419,20 @@ func (x *AcquireRequest) GetSecret() []byte {
 	return nil
 }
 
+func (x *AcquireRequest) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *AcquireRequest) GetMinHoldMs() uint32 {
+	if x != nil {
+		return x.MinHoldMs
+	}
+	return 0
+}
+
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Owner string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
@@ -499,7 +519,10 @@ type ExtendRequest struct {
 	Session string `protobuf:"bytes,6,opt,name=session,proto3" json:"session,omitempty"`
 	// The place of the request among the extends of the lease, at most 9 007 199 254 740 991. Below the highest one that the
 	// lease has had, ttl_ms and session are ignored. 0: the last extend that arrives counts.
-	Order         uint64 `protobuf:"varint,7,opt,name=order,proto3" json:"order,omitempty"`
+	Order uint64 `protobuf:"varint,7,opt,name=order,proto3" json:"order,omitempty"`
+	// How many tokens the lease is to have in all, at most 1 000 000 more than it has and 4 000 000 000. A number that is not
+	// larger changes nothing. Only without a limit.
+	Tokens        uint32 `protobuf:"varint,8,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -579,6 +602,13 @@ func (x *ExtendRequest) GetSession() string {
 func (x *ExtendRequest) GetOrder() uint64 {
 	if x != nil {
 		return x.Order
+	}
+	return 0
+}
+
+func (x *ExtendRequest) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
 	}
 	return 0
 }
@@ -762,6 +792,8 @@ type KeepRequest struct {
 	// How long that subject may be without a listener before the session ends, at least 5 000; 0: the session does not end
 	// because of it.
 	DisconnectMs uint32 `protobuf:"varint,3,opt,name=disconnect_ms,json=disconnectMs,proto3" json:"disconnect_ms,omitempty"`
+	// true: while the session runs, the owner of the shard publishes a Notice on alive when requests wait for a lease of it.
+	Notices bool `protobuf:"varint,4,opt,name=notices,proto3" json:"notices,omitempty"`
 	// The secret of the session, if it has one. Without it the keep shortens nothing, and alive is ignored.
 	Secret        []byte `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -817,6 +849,13 @@ func (x *KeepRequest) GetDisconnectMs() uint32 {
 		return x.DisconnectMs
 	}
 	return 0
+}
+
+func (x *KeepRequest) GetNotices() bool {
+	if x != nil {
+		return x.Notices
+	}
+	return false
 }
 
 func (x *KeepRequest) GetSecret() []byte {
@@ -1076,7 +1115,10 @@ type Reply struct {
 	Order uint64 `protobuf:"varint,11,opt,name=order,proto3" json:"order,omitempty"`
 	// UNAVAILABLE: for ten seconds or longer no request of the shard has been decided, so another attempt of the same call
 	// would hardly do better.
-	Lasting       bool `protobuf:"varint,12,opt,name=lasting,proto3" json:"lasting,omitempty"`
+	Lasting bool `protobuf:"varint,12,opt,name=lasting,proto3" json:"lasting,omitempty"`
+	// EXTENDED of a keep with notices: resources of the session for which other requests wait, at most 100. Each keep
+	// continues behind the last one of the keep before.
+	Wanted        []string `protobuf:"bytes,13,rep,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1188,6 +1230,86 @@ func (x *Reply) GetLasting() bool {
 	return false
 }
 
+func (x *Reply) GetWanted() []string {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
+// Notice says that other requests want the resource of a lease. It is published on the subject alive of a keep, in the
+// encoding of the keep. It is a hint: it may be lost, come late or be forged.
+type Notice struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The token of the lease, the first one of a block.
+	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
+	// How many requests wait; 0: one was refused because of the lease.
+	Waiting uint32 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// An operator has broken the lease.
+	Ended         bool `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Notice) Reset() {
+	*x = Notice{}
+	mi := &file_messages_holdfast_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notice) ProtoMessage() {}
+
+func (x *Notice) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notice.ProtoReflect.Descriptor instead.
+func (*Notice) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Notice) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Notice) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *Notice) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *Notice) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
 // Waiter is a waiting request.
 type Waiter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1206,7 +1328,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_messages_holdfast_proto_msgTypes[11]
+	mi := &file_messages_holdfast_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +1340,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[11]
+	mi := &file_messages_holdfast_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1231,7 +1353,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{11}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Waiter) GetOwner() string {
@@ -1292,14 +1414,16 @@ type Lease struct {
 	// The account in whose namespace the resource is. Only operators are told: it is empty in answers to a tenant.
 	Tenant string `protobuf:"bytes,13,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// Who acquired the lease, as NATS has verified it; empty if the service did not ask for it.
-	Identity      string `protobuf:"bytes,14,opt,name=identity,proto3" json:"identity,omitempty"`
+	Identity string `protobuf:"bytes,14,opt,name=identity,proto3" json:"identity,omitempty"`
+	// How many tokens the lease has, from token on; 0: one.
+	Tokens        uint32 `protobuf:"varint,15,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_messages_holdfast_proto_msgTypes[12]
+	mi := &file_messages_holdfast_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1435,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[12]
+	mi := &file_messages_holdfast_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1448,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{12}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Lease) GetResource() string {
@@ -1425,6 +1549,13 @@ func (x *Lease) GetIdentity() string {
 	return ""
 }
 
+func (x *Lease) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
 type ListReply struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Leases []*Lease               `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
@@ -1438,7 +1569,7 @@ type ListReply struct {
 
 func (x *ListReply) Reset() {
 	*x = ListReply{}
-	mi := &file_messages_holdfast_proto_msgTypes[13]
+	mi := &file_messages_holdfast_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1581,7 @@ func (x *ListReply) String() string {
 func (*ListReply) ProtoMessage() {}
 
 func (x *ListReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[13]
+	mi := &file_messages_holdfast_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1594,7 @@ func (x *ListReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReply.ProtoReflect.Descriptor instead.
 func (*ListReply) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{13}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListReply) GetLeases() []*Lease {
@@ -1501,7 +1632,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_messages_holdfast_proto_msgTypes[14]
+	mi := &file_messages_holdfast_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1644,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[14]
+	mi := &file_messages_holdfast_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1657,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{14}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Queue) GetResource() string {
@@ -1561,7 +1692,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_messages_holdfast_proto_msgTypes[15]
+	mi := &file_messages_holdfast_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1704,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[15]
+	mi := &file_messages_holdfast_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1717,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{15}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Batch) GetCalls() []*Call {
@@ -1621,7 +1752,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_messages_holdfast_proto_msgTypes[16]
+	mi := &file_messages_holdfast_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1764,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[16]
+	mi := &file_messages_holdfast_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1777,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{16}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Call) GetId() uint64 {
@@ -1819,7 +1950,7 @@ type BatchReply struct {
 
 func (x *BatchReply) Reset() {
 	*x = BatchReply{}
-	mi := &file_messages_holdfast_proto_msgTypes[17]
+	mi := &file_messages_holdfast_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +1962,7 @@ func (x *BatchReply) String() string {
 func (*BatchReply) ProtoMessage() {}
 
 func (x *BatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[17]
+	mi := &file_messages_holdfast_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +1975,7 @@ func (x *BatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReply.ProtoReflect.Descriptor instead.
 func (*BatchReply) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{17}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BatchReply) GetAnswers() []*Answer {
@@ -1866,7 +1997,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_messages_holdfast_proto_msgTypes[18]
+	mi := &file_messages_holdfast_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1878,7 +2009,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[18]
+	mi := &file_messages_holdfast_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1891,7 +2022,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{18}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Answer) GetId() uint64 {
@@ -1915,7 +2046,7 @@ type Info struct {
 	Nodes   []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Limits  *Limits                `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
 	// What the deployment offers beyond the first version of the contract: "batch", "sharing", "delay", "sessions", "values",
-	// "secrets", "identity", "tenants".
+	// "secrets", "identity", "tenants", "order", "keep_secret", "tokens", "notices", "min_hold".
 	Features []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	// Who the sender of this request is, as NATS has verified it: its owners are this name, or begin with it and "/". Empty:
 	// the service does not verify owners.
@@ -1926,7 +2057,7 @@ type Info struct {
 
 func (x *Info) Reset() {
 	*x = Info{}
-	mi := &file_messages_holdfast_proto_msgTypes[19]
+	mi := &file_messages_holdfast_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2069,7 @@ func (x *Info) String() string {
 func (*Info) ProtoMessage() {}
 
 func (x *Info) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[19]
+	mi := &file_messages_holdfast_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2082,7 @@ func (x *Info) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Info.ProtoReflect.Descriptor instead.
 func (*Info) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{19}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Info) GetVersion() string {
@@ -2008,7 +2139,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_messages_holdfast_proto_msgTypes[20]
+	mi := &file_messages_holdfast_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2151,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[20]
+	mi := &file_messages_holdfast_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +2164,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{20}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Node) GetName() string {
@@ -2077,7 +2208,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_messages_holdfast_proto_msgTypes[21]
+	mi := &file_messages_holdfast_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2220,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[21]
+	mi := &file_messages_holdfast_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2233,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{21}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Limits) GetMaxResourceBytes() uint32 {
@@ -2197,14 +2328,16 @@ type Event struct {
 	// Of a BROKEN event, of a CONFIRMED one, and of others that their owner did not ask for.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Of an EXPIRED or BROKEN event: the resource is held back.
-	HeldBack      bool `protobuf:"varint,8,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
+	HeldBack bool `protobuf:"varint,8,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
+	// Of the end of a lease with a shortest hold: how long nothing is granted yet. CONFIRMED follows.
+	RestingMs     uint32 `protobuf:"varint,9,opt,name=resting_ms,json=restingMs,proto3" json:"resting_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_messages_holdfast_proto_msgTypes[22]
+	mi := &file_messages_holdfast_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2349,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[22]
+	mi := &file_messages_holdfast_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2362,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{22}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Event) GetKind() Event_Kind {
@@ -2288,11 +2421,18 @@ func (x *Event) GetHeldBack() bool {
 	return false
 }
 
+func (x *Event) GetRestingMs() uint32 {
+	if x != nil {
+		return x.RestingMs
+	}
+	return 0
+}
+
 var File_messages_holdfast_proto protoreflect.FileDescriptor
 
 const file_messages_holdfast_proto_rawDesc = "" +
 	"\n" +
-	"\x17messages/holdfast.proto\x12\vholdfast.v1\"\x88\x04\n" +
+	"\x17messages/holdfast.proto\x12\vholdfast.v1\"\xc0\x04\n" +
 	"\x0eAcquireRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x15\n" +
 	"\x06ttl_ms\x18\x02 \x01(\rR\x05ttlMs\x12\x17\n" +
@@ -2312,7 +2452,9 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\asession\x18\f \x01(\tR\asession\x12\x1f\n" +
 	"\vsecret_hash\x18\r \x01(\fR\n" +
 	"secretHash\x12\x16\n" +
-	"\x06secret\x18\x0e \x01(\fR\x06secret\x1a;\n" +
+	"\x06secret\x18\x0e \x01(\fR\x06secret\x12\x16\n" +
+	"\x06tokens\x18\x0f \x01(\rR\x06tokens\x12\x1e\n" +
+	"\vmin_hold_ms\x18\x11 \x01(\rR\tminHoldMs\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"s\n" +
@@ -2321,7 +2463,7 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12\x16\n" +
-	"\x06secret\x18\x04 \x01(\fR\x06secret\"\xb0\x01\n" +
+	"\x06secret\x18\x04 \x01(\fR\x06secret\"\xc8\x01\n" +
 	"\rExtendRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x15\n" +
@@ -2329,7 +2471,8 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x16\n" +
 	"\x06secret\x18\x05 \x01(\fR\x06secret\x12\x18\n" +
 	"\asession\x18\x06 \x01(\tR\asession\x12\x14\n" +
-	"\x05order\x18\a \x01(\x04R\x05order\"<\n" +
+	"\x05order\x18\a \x01(\x04R\x05order\x12\x16\n" +
+	"\x06tokens\x18\b \x01(\rR\x06tokens\"<\n" +
 	"\n" +
 	"GetRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x18\n" +
@@ -2340,11 +2483,12 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x0eConfirmRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x10\n" +
-	"\x03how\x18\x03 \x01(\tR\x03how\"w\n" +
+	"\x03how\x18\x03 \x01(\tR\x03how\"\x91\x01\n" +
 	"\vKeepRequest\x12\x15\n" +
 	"\x06ttl_ms\x18\x01 \x01(\rR\x05ttlMs\x12\x14\n" +
 	"\x05alive\x18\x02 \x01(\tR\x05alive\x12#\n" +
-	"\rdisconnect_ms\x18\x03 \x01(\rR\fdisconnectMs\x12\x16\n" +
+	"\rdisconnect_ms\x18\x03 \x01(\rR\fdisconnectMs\x12\x18\n" +
+	"\anotices\x18\x04 \x01(\bR\anotices\x12\x16\n" +
 	"\x06secret\x18\x05 \x01(\fR\x06secret\"<\n" +
 	"\n" +
 	"EndRequest\x12\x16\n" +
@@ -2366,7 +2510,7 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x18\n" +
 	"\awaiters\x18\x04 \x01(\bR\awaiters\x12\x1b\n" +
 	"\theld_back\x18\x05 \x01(\bR\bheldBack\x12\x16\n" +
-	"\x06tenant\x18\x06 \x01(\tR\x06tenant\"\xe0\x02\n" +
+	"\x06tenant\x18\x06 \x01(\tR\x06tenant\"\xf8\x02\n" +
 	"\x05Reply\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.holdfast.v1.StatusR\x06status\x12(\n" +
 	"\x05lease\x18\x02 \x01(\v2\x12.holdfast.v1.LeaseR\x05lease\x12\x18\n" +
@@ -2378,14 +2522,20 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\aleft_ms\x18\b \x01(\rR\x06leftMs\x12\x16\n" +
 	"\x06losses\x18\t \x01(\x04R\x06losses\x12\x14\n" +
 	"\x05order\x18\v \x01(\x04R\x05order\x12\x18\n" +
-	"\alasting\x18\f \x01(\bR\alasting\"\x86\x01\n" +
+	"\alasting\x18\f \x01(\bR\alasting\x12\x16\n" +
+	"\x06wanted\x18\r \x03(\tR\x06wanted\"j\n" +
+	"\x06Notice\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\rR\awaiting\x12\x14\n" +
+	"\x05ended\x18\x04 \x01(\bR\x05ended\"\x86\x01\n" +
 	"\x06Waiter\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x18\n" +
 	"\apermits\x18\x03 \x01(\rR\apermits\x12\x1d\n" +
 	"\n" +
 	"waiting_ms\x18\x04 \x01(\rR\twaitingMs\x12\x17\n" +
-	"\aleft_ms\x18\x05 \x01(\rR\x06leftMs\"\xf3\x03\n" +
+	"\aleft_ms\x18\x05 \x01(\rR\x06leftMs\"\x8b\x04\n" +
 	"\x05Lease\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -2403,7 +2553,8 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05slots\x18\v \x03(\rR\x05slots\x12\x18\n" +
 	"\asession\x18\f \x01(\tR\asession\x12\x16\n" +
 	"\x06tenant\x18\r \x01(\tR\x06tenant\x12\x1a\n" +
-	"\bidentity\x18\x0e \x01(\tR\bidentity\x1a;\n" +
+	"\bidentity\x18\x0e \x01(\tR\bidentity\x12\x16\n" +
+	"\x06tokens\x18\x0f \x01(\rR\x06tokens\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"w\n" +
@@ -2463,7 +2614,7 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\tmax_token\x18\n" +
 	" \x01(\x04R\bmaxToken\x12 \n" +
 	"\fmax_delay_ms\x18\v \x01(\rR\n" +
-	"maxDelayMs\"\xed\x02\n" +
+	"maxDelayMs\"\x8c\x03\n" +
 	"\x05Event\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x04kind\x12(\n" +
 	"\x05lease\x18\x02 \x01(\v2\x12.holdfast.v1.LeaseR\x05lease\x12\x14\n" +
@@ -2472,7 +2623,9 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05index\x18\x05 \x01(\rR\x05index\x12\x13\n" +
 	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x1b\n" +
-	"\theld_back\x18\b \x01(\bR\bheldBack\"{\n" +
+	"\theld_back\x18\b \x01(\bR\bheldBack\x12\x1d\n" +
+	"\n" +
+	"resting_ms\x18\t \x01(\rR\trestingMs\"{\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bACQUIRED\x10\x01\x12\f\n" +
@@ -2523,7 +2676,7 @@ func file_messages_holdfast_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_messages_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_messages_holdfast_proto_goTypes = []any{
 	(Durability)(0),        // 0: holdfast.v1.Durability
 	(Status)(0),            // 1: holdfast.v1.Status
@@ -2539,36 +2692,37 @@ var file_messages_holdfast_proto_goTypes = []any{
 	(*SetRequest)(nil),     // 11: holdfast.v1.SetRequest
 	(*ListRequest)(nil),    // 12: holdfast.v1.ListRequest
 	(*Reply)(nil),          // 13: holdfast.v1.Reply
-	(*Waiter)(nil),         // 14: holdfast.v1.Waiter
-	(*Lease)(nil),          // 15: holdfast.v1.Lease
-	(*ListReply)(nil),      // 16: holdfast.v1.ListReply
-	(*Queue)(nil),          // 17: holdfast.v1.Queue
-	(*Batch)(nil),          // 18: holdfast.v1.Batch
-	(*Call)(nil),           // 19: holdfast.v1.Call
-	(*BatchReply)(nil),     // 20: holdfast.v1.BatchReply
-	(*Answer)(nil),         // 21: holdfast.v1.Answer
-	(*Info)(nil),           // 22: holdfast.v1.Info
-	(*Node)(nil),           // 23: holdfast.v1.Node
-	(*Limits)(nil),         // 24: holdfast.v1.Limits
-	(*Event)(nil),          // 25: holdfast.v1.Event
-	nil,                    // 26: holdfast.v1.AcquireRequest.MetadataEntry
-	nil,                    // 27: holdfast.v1.SetRequest.MetadataEntry
-	nil,                    // 28: holdfast.v1.Lease.MetadataEntry
+	(*Notice)(nil),         // 14: holdfast.v1.Notice
+	(*Waiter)(nil),         // 15: holdfast.v1.Waiter
+	(*Lease)(nil),          // 16: holdfast.v1.Lease
+	(*ListReply)(nil),      // 17: holdfast.v1.ListReply
+	(*Queue)(nil),          // 18: holdfast.v1.Queue
+	(*Batch)(nil),          // 19: holdfast.v1.Batch
+	(*Call)(nil),           // 20: holdfast.v1.Call
+	(*BatchReply)(nil),     // 21: holdfast.v1.BatchReply
+	(*Answer)(nil),         // 22: holdfast.v1.Answer
+	(*Info)(nil),           // 23: holdfast.v1.Info
+	(*Node)(nil),           // 24: holdfast.v1.Node
+	(*Limits)(nil),         // 25: holdfast.v1.Limits
+	(*Event)(nil),          // 26: holdfast.v1.Event
+	nil,                    // 27: holdfast.v1.AcquireRequest.MetadataEntry
+	nil,                    // 28: holdfast.v1.SetRequest.MetadataEntry
+	nil,                    // 29: holdfast.v1.Lease.MetadataEntry
 }
 var file_messages_holdfast_proto_depIdxs = []int32{
 	0,  // 0: holdfast.v1.AcquireRequest.durability:type_name -> holdfast.v1.Durability
-	26, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
-	27, // 2: holdfast.v1.SetRequest.metadata:type_name -> holdfast.v1.SetRequest.MetadataEntry
+	27, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
+	28, // 2: holdfast.v1.SetRequest.metadata:type_name -> holdfast.v1.SetRequest.MetadataEntry
 	1,  // 3: holdfast.v1.Reply.status:type_name -> holdfast.v1.Status
-	15, // 4: holdfast.v1.Reply.lease:type_name -> holdfast.v1.Lease
-	15, // 5: holdfast.v1.Reply.holders:type_name -> holdfast.v1.Lease
-	14, // 6: holdfast.v1.Reply.waiters:type_name -> holdfast.v1.Waiter
+	16, // 4: holdfast.v1.Reply.lease:type_name -> holdfast.v1.Lease
+	16, // 5: holdfast.v1.Reply.holders:type_name -> holdfast.v1.Lease
+	15, // 6: holdfast.v1.Reply.waiters:type_name -> holdfast.v1.Waiter
 	0,  // 7: holdfast.v1.Lease.durability:type_name -> holdfast.v1.Durability
-	28, // 8: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
-	15, // 9: holdfast.v1.ListReply.leases:type_name -> holdfast.v1.Lease
-	17, // 10: holdfast.v1.ListReply.queues:type_name -> holdfast.v1.Queue
-	14, // 11: holdfast.v1.Queue.waiters:type_name -> holdfast.v1.Waiter
-	19, // 12: holdfast.v1.Batch.calls:type_name -> holdfast.v1.Call
+	29, // 8: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
+	16, // 9: holdfast.v1.ListReply.leases:type_name -> holdfast.v1.Lease
+	18, // 10: holdfast.v1.ListReply.queues:type_name -> holdfast.v1.Queue
+	15, // 11: holdfast.v1.Queue.waiters:type_name -> holdfast.v1.Waiter
+	20, // 12: holdfast.v1.Batch.calls:type_name -> holdfast.v1.Call
 	3,  // 13: holdfast.v1.Call.acquire:type_name -> holdfast.v1.AcquireRequest
 	4,  // 14: holdfast.v1.Call.release:type_name -> holdfast.v1.ReleaseRequest
 	5,  // 15: holdfast.v1.Call.extend:type_name -> holdfast.v1.ExtendRequest
@@ -2578,12 +2732,12 @@ var file_messages_holdfast_proto_depIdxs = []int32{
 	9,  // 19: holdfast.v1.Call.keep:type_name -> holdfast.v1.KeepRequest
 	10, // 20: holdfast.v1.Call.end:type_name -> holdfast.v1.EndRequest
 	11, // 21: holdfast.v1.Call.set:type_name -> holdfast.v1.SetRequest
-	21, // 22: holdfast.v1.BatchReply.answers:type_name -> holdfast.v1.Answer
+	22, // 22: holdfast.v1.BatchReply.answers:type_name -> holdfast.v1.Answer
 	13, // 23: holdfast.v1.Answer.reply:type_name -> holdfast.v1.Reply
-	23, // 24: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
-	24, // 25: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
+	24, // 24: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
+	25, // 25: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
 	2,  // 26: holdfast.v1.Event.kind:type_name -> holdfast.v1.Event.Kind
-	15, // 27: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
+	16, // 27: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
 	28, // [28:28] is the sub-list for method output_type
 	28, // [28:28] is the sub-list for method input_type
 	28, // [28:28] is the sub-list for extension type_name
@@ -2596,7 +2750,7 @@ func file_messages_holdfast_proto_init() {
 	if File_messages_holdfast_proto != nil {
 		return
 	}
-	file_messages_holdfast_proto_msgTypes[16].OneofWrappers = []any{
+	file_messages_holdfast_proto_msgTypes[17].OneofWrappers = []any{
 		(*Call_Acquire)(nil),
 		(*Call_Release)(nil),
 		(*Call_Extend)(nil),
@@ -2613,7 +2767,7 @@ func file_messages_holdfast_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_holdfast_proto_rawDesc), len(file_messages_holdfast_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

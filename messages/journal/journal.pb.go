@@ -492,8 +492,10 @@ type Change struct {
 	// Of a break, of the end of a hold, and of a release that the owner did not ask for.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Of a reservation.
-	Resource      string `protobuf:"bytes,4,opt,name=resource,proto3" json:"resource,omitempty"`
-	Reserved      uint64 `protobuf:"varint,5,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	Resource string `protobuf:"bytes,4,opt,name=resource,proto3" json:"resource,omitempty"`
+	Reserved uint64 `protobuf:"varint,5,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	// Of the end of a lease before its shortest hold is over: how much of it is left, rounded up. 0: nothing.
+	RestingMs     uint32 `protobuf:"varint,6,opt,name=resting_ms,json=restingMs,proto3" json:"resting_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -563,6 +565,13 @@ func (x *Change) GetReserved() uint64 {
 	return 0
 }
 
+func (x *Change) GetRestingMs() uint32 {
+	if x != nil {
+		return x.RestingMs
+	}
+	return 0
+}
+
 // Grant is the durable part of a lease.
 type Grant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -593,8 +602,12 @@ type Grant struct {
 	// Who acquired the lease, as NATS has verified it; empty: that was not asked for.
 	Identity string `protobuf:"bytes,17,opt,name=identity,proto3" json:"identity,omitempty"`
 	// The highest order of the extends and of the sets of the lease; 0: they had none.
-	ExtendOrder   uint64 `protobuf:"varint,18,opt,name=extend_order,json=extendOrder,proto3" json:"extend_order,omitempty"`
-	SetOrder      uint64 `protobuf:"varint,19,opt,name=set_order,json=setOrder,proto3" json:"set_order,omitempty"`
+	ExtendOrder uint64 `protobuf:"varint,18,opt,name=extend_order,json=extendOrder,proto3" json:"extend_order,omitempty"`
+	SetOrder    uint64 `protobuf:"varint,19,opt,name=set_order,json=setOrder,proto3" json:"set_order,omitempty"`
+	// How many tokens the lease has, from token on; 0: one.
+	Tokens uint32 `protobuf:"varint,20,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// As in the request.
+	MinHoldMs     uint32 `protobuf:"varint,21,opt,name=min_hold_ms,json=minHoldMs,proto3" json:"min_hold_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -762,6 +775,20 @@ func (x *Grant) GetSetOrder() uint64 {
 	return 0
 }
 
+func (x *Grant) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Grant) GetMinHoldMs() uint32 {
+	if x != nil {
+		return x.MinHoldMs
+	}
+	return 0
+}
+
 // Page is a part of the shard's state: all its resources whose hash begins with the prefix.
 // It replaces every earlier page and commit for them.
 type Page struct {
@@ -871,7 +898,9 @@ type Entry struct {
 	// The other leases that are held, the oldest first, without their resource.
 	Others []*Grant `protobuf:"bytes,7,rep,name=others,proto3" json:"others,omitempty"`
 	// The lost leases that hold the resource back, the oldest first.
-	Lost          []*Loss `protobuf:"bytes,8,rep,name=lost,proto3" json:"lost,omitempty"`
+	Lost []*Loss `protobuf:"bytes,8,rep,name=lost,proto3" json:"lost,omitempty"`
+	// Of the last lease, if it ended before its shortest hold was over: what was left of it, rounded up. 0: nothing.
+	RestingMs     uint32 `protobuf:"varint,9,opt,name=resting_ms,json=restingMs,proto3" json:"resting_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +989,13 @@ func (x *Entry) GetLost() []*Loss {
 		return x.Lost
 	}
 	return nil
+}
+
+func (x *Entry) GetRestingMs() uint32 {
+	if x != nil {
+		return x.RestingMs
+	}
+	return 0
 }
 
 // Loss is a lease that was lost, and that holds its resource back.
@@ -1054,13 +1090,15 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\brequests\x18\x03 \x03(\fR\brequests\">\n" +
 	"\x06Writer\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
-	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xaf\x01\n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xce\x01\n" +
 	"\x06Change\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x04kind\x12(\n" +
 	"\x05grant\x18\x02 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
 	"\bresource\x18\x04 \x01(\tR\bresource\x12\x1a\n" +
-	"\breserved\x18\x05 \x01(\x04R\breserved\"\x85\x05\n" +
+	"\breserved\x18\x05 \x01(\x04R\breserved\x12\x1d\n" +
+	"\n" +
+	"resting_ms\x18\x06 \x01(\rR\trestingMs\"\xbd\x05\n" +
 	"\x05Grant\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -1085,7 +1123,9 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"secretHash\x12\x1a\n" +
 	"\bidentity\x18\x11 \x01(\tR\bidentity\x12!\n" +
 	"\fextend_order\x18\x12 \x01(\x04R\vextendOrder\x12\x1b\n" +
-	"\tset_order\x18\x13 \x01(\x04R\bsetOrder\x1a;\n" +
+	"\tset_order\x18\x13 \x01(\x04R\bsetOrder\x12\x16\n" +
+	"\x06tokens\x18\x14 \x01(\rR\x06tokens\x12\x1e\n" +
+	"\vmin_hold_ms\x18\x15 \x01(\rR\tminHoldMs\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa6\x01\n" +
@@ -1095,7 +1135,7 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05floor\x18\x05 \x01(\x04R\x05floor\x12,\n" +
-	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"\xa7\x02\n" +
+	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"\xc6\x02\n" +
 	"\x05Entry\x12(\n" +
 	"\x05grant\x18\x01 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12-\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x05state\x12\x1a\n" +
@@ -1104,7 +1144,9 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\aused_ms\x18\x05 \x01(\x03R\x06usedMs\x12!\n" +
 	"\fowner_digest\x18\x06 \x01(\x06R\vownerDigest\x12*\n" +
 	"\x06others\x18\a \x03(\v2\x12.holdfast.v1.GrantR\x06others\x12%\n" +
-	"\x04lost\x18\b \x03(\v2\x11.holdfast.v1.LossR\x04lost\"[\n" +
+	"\x04lost\x18\b \x03(\v2\x11.holdfast.v1.LossR\x04lost\x12\x1d\n" +
+	"\n" +
+	"resting_ms\x18\t \x01(\rR\trestingMs\"[\n" +
 	"\x04Loss\x12(\n" +
 	"\x05grant\x18\x01 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12)\n" +
 	"\x03how\x18\x02 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x03howB2Z0github.com/holdfast-io/holdfast/messages/journalb\x06proto3"

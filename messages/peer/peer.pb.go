@@ -53,7 +53,10 @@ type Announcement struct {
 	// The shards that it owns and whose journal has confirmed nothing to it for some seconds, though an append is in flight.
 	Stalled []uint32 `protobuf:"varint,13,rep,packed,name=stalled,proto3" json:"stalled,omitempty"`
 	// A journal has confirmed an append of the last seconds to it.
-	Confirmed     bool `protobuf:"varint,14,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
+	Confirmed bool `protobuf:"varint,14,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
+	// What the node offers beyond the first version of the contract, as Info.features. A deployment offers what all of its
+	// nodes do. Nodes before this field offer the features that they had.
+	Features      []string `protobuf:"bytes,15,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -184,6 +187,13 @@ func (x *Announcement) GetConfirmed() bool {
 		return x.Confirmed
 	}
 	return false
+}
+
+func (x *Announcement) GetFeatures() []string {
+	if x != nil {
+		return x.Features
+	}
+	return nil
 }
 
 // Ownership is the ownership of one shard since an epoch of its journal.
@@ -416,7 +426,7 @@ var File_messages_peer_peer_proto protoreflect.FileDescriptor
 
 const file_messages_peer_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xa3\x03\n" +
+	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xbf\x03\n" +
 	"\fAnnouncement\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -432,7 +442,8 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\afailing\x18\v \x03(\rR\afailing\x12\x14\n" +
 	"\x05leads\x18\f \x03(\rR\x05leads\x12\x18\n" +
 	"\astalled\x18\r \x03(\rR\astalled\x12\x1c\n" +
-	"\tconfirmed\x18\x0e \x01(\bR\tconfirmed\"7\n" +
+	"\tconfirmed\x18\x0e \x01(\bR\tconfirmed\x12\x1a\n" +
+	"\bfeatures\x18\x0f \x03(\tR\bfeatures\"7\n" +
 	"\tOwnership\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xca\x01\n" +
