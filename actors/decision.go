@@ -95,7 +95,7 @@ func lastChange(c *journal.Commit, resource string, token uint64) (kind messages
 // confirms reports whether the request confirms the loss of this lease. Otherwise its hold has ended by itself.
 func (d *decision) confirms(g *journal.Grant) bool {
 	e, ok := d.request.Event.(lease.Confirm)
-	return ok && e.Request.GetToken() == g.GetToken()
+	return ok && g.Has(messages.Token(e.Request.GetToken()))
 }
 
 // inbox is where the answer goes, without the last token, which names the answer. It is all that is known of the

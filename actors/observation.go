@@ -51,7 +51,7 @@ func (o *observation) final(d *decision) {
 	}
 	for _, change := range d.outcome.Changes {
 		g := change.GetGrant()
-		switch token := messages.Token(g.GetToken()); {
+		switch token := g.Last(); {
 		case change.GetKind() == messages.Event_BROKEN:
 			o.audit("lock broken", d, change)
 		case change.GetKind() == messages.Event_CONFIRMED && d.confirms(g):
@@ -60,7 +60,7 @@ func (o *observation) final(d *decision) {
 			o.shard.lateTokens.Add(1)
 			o.shard.cfg.Log.Warn("tokens are running out: move to another name",
 				append(resourceAttributes(g.GetResource()),
-					"token", g.GetToken(), "last", uint64(messages.MaxToken))...)
+					"token", uint64(token), "last", uint64(messages.MaxToken))...)
 		}
 	}
 }

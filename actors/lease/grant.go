@@ -7,12 +7,12 @@ import (
 
 // grant gives permits to r, under the next token.
 func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited bool) {
-	if t.image.Token() >= messages.MaxToken {
+	if t.image.leavesNo(blockOf(r.GetTokens())) {
 		t.out.Answers = append(t.out.Answers, Answer{To: to, Reply: t.exhausted(), Waited: waited})
 		return
 	}
 	if r.GetDurability() == messages.Durability_EPHEMERAL {
-		t.reserve(t.image.Token() + 1)
+		t.reserve(t.image.Token() + blockOf(r.GetTokens()))
 	}
 	t.past.keepLast(t.now.Instant, t.image.Last())
 	g := &journal.Grant{
@@ -28,6 +28,10 @@ func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited boo
 		DelayMs:      r.GetDelayMs(),
 		Confirm:      r.GetConfirm(),
 		Identity:     to.Origin.Identity,
+		MinHoldMs:    r.GetMinHoldMs(),
+	}
+	if r.GetTokens() > 1 {
+		g.Tokens = r.GetTokens()
 	}
 	if r.GetLimit() > 1 {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), t.image.freeSlots(permitsOf(r)), t.image.phase(g.GetToken())
@@ -45,6 +49,12 @@ func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited boo
 		To: to, Reply: t.replyLease(messages.Status_GRANTED, t.image.Last()), InDoubt: inDoubt, Waited: waited,
 	})
 }
+
+// blockOf returns how many tokens a request asks for.
+func blockOf(tokens uint32) messages.Token { return messages.Token(max(tokens, 1)) }
+
+// leavesNo reports whether so many further tokens are not left.
+func (i *Image) leavesNo(n messages.Token) bool { return i.Token() > messages.MaxToken-n }
 
 // reservation is how many tokens are set aside for ephemeral leases by one record. A change
 // of owner may leave that number of tokens out.
