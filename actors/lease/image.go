@@ -37,7 +37,9 @@ func (i *Image) Held() bool { return i.leases.last.isHeld() || i.leases.earlier.
 
 // HeldBack reports whether nothing may be granted because of leases that have ended: lost ones, or one whose shortest
 // hold is not over.
-func (i *Image) HeldBack() bool { return i.leases.last.holdsBack() || i.leases.earlier.counts().ended > 0 }
+func (i *Image) HeldBack() bool {
+	return i.leases.last.holdsBack() || i.leases.earlier.counts().ended > 0
+}
 
 // IsFree reports whether the resource is neither held nor held back.
 func (i *Image) IsFree() bool { return !i.Held() && !i.HeldBack() }
