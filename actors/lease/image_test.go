@@ -229,7 +229,7 @@ func TestCloneSharesNothing(t *testing.T) {
 	original := lost()
 	changed := original.Clone()
 	changed.Restart(900, nil)
-	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: losses(original)[0].Grant}, 900)
+	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: ended(original)[0].Grant}, 900)
 	if !sameImage(original, lost()) || changed.Counts().Ended != 1 {
 		t.Errorf("the original became %+v, the copy %+v", original, changed)
 	}
@@ -297,7 +297,7 @@ func TestWeightOfImage(t *testing.T) {
 		mustParse(
 			"0s ann acquire limit=5 confirmed; 0s bob acquire limit=5 confirmed; 0s cid acquire limit=5 ttl=5s; "+
 				"0s op break token=1")).state.Image()
-	if lost, heldToo := losses(three)[0].Grant.Weight(), three.Last().Grant.Weight(); three.Weight() != 4*lost+heldToo {
+	if lost, heldToo := ended(three)[0].Grant.Weight(), three.Last().Grant.Weight(); three.Weight() != 4*lost+heldToo {
 		t.Errorf("weight %d, want %d", three.Weight(), 4*lost+heldToo)
 	}
 	var none lease.Image
