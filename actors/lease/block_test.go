@@ -1,5 +1,14 @@
 package lease_test
 
+import (
+	"slices"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
 // Leases with more than one token.
 var blockRows = []row{
 	{"acquire", "floor 6", "0s ann acquire tokens=4", "ACQUIRED ann#7..10 1s; ann: GRANTED ann#7..10 1s/1s"},
@@ -156,4 +165,65 @@ var blockRows = []row{
 	{"confirm by the token behind it", "0s ann acquire tokens=4 confirmed; 1s node tick", "1s op confirm token=5",
 		"op: STALE_TOKEN ann#1..4 0s/1s"},
 	{"the client was gone, by another token", "0s ann acquire tokens=4 batched", "0s node undeliverable token=2", ""},
+}
+
+// Behind a lease of a backup that is restored others may have been granted since: it gets no token that may be one of
+// theirs. A downgrade, and the next grant, are behind all of them.
+func TestRestoredLeaseDoesNotGrow(t *testing.T) {
+	g := &journal.Grant{Resource: resource, Owner: "ann", Token: 3, Tokens: 4, TtlMs: 1000}
+	restored := func() *lease.State {
+		image := lease.Restore(&journal.Entry{Grant: g, State: messages.Event_ACQUIRED, Reserved: 1000})
+		image.Restart(0, nil)
+		return newState(image)
+	}
+	for _, tc := range []struct{ when, want string }{
+		{"0s ann extend tokens=5", "ann: EXHAUSTED"},
+		{"0s ann extend tokens=4", "EXTENDED ann#3..6 1s; ann: EXTENDED ann#3..6 1s/1s"},
+		{"0s ann extend limit=2", `RELEASED ann#3..6 1s "downgraded"
+			ACQUIRED ann#1001[0]/2@1001 1s former=3
+			ann: EXTENDED ann#1001[0]/2@1001 1s/1s`},
+	} {
+		step := mustParse(tc.when).steps[0]
+		o := restored().Step(step.time(), step.event())
+		if got := said(o); !slices.Equal(got, lines(tc.want)) {
+			t.Errorf("%s: got %q, want %q", tc.when, got, tc.want)
+		}
+	}
+	step := mustParse("0s ann extend tokens=5").steps[0]
+	got := restored().Step(step.time(), step.event()).Answers[0].Reply.GetError()
+	want := `resource "orders.42": tokens behind 6, the last one of the lease, may have been issued before a restore; ` +
+		"release it and acquire another"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A block of an ephemeral lease is recorded as reserved before its answer, and so is what it grows by.
+func TestEphemeralBlock(t *testing.T) {
+	s := newState(lease.Image{Floor: 6})
+	for i, tc := range []struct {
+		when      string
+		want      string
+		ephemeral bool
+	}{
+		{"0s ann acquire ephemeral tokens=10", "reserved #1015; ann: GRANTED ann#7..16 1s/1s", false},
+		{"0s ann extend tokens=1009", "ann: EXTENDED ann#7..1015 1s/1s", true},
+		{"0s ann extend tokens=1010", "reserved #2015; ann: EXTENDED ann#7..1016 1s/1s", false},
+		{"0s ann extend order=2", "ann: EXTENDED ann#7..1016 1s/1s order=2", true},
+		{"0s ann extend order=1 tokens=5000", "reserved #6005; ann: EXTENDED ann#7..5006 1s/1s order=2", false},
+		{"0s ann release token=7", "ann: RELEASED", true},
+		{"0s op get", "op: FREE #5006", false},
+		{"0s bob acquire ephemeral tokens=999", "bob: GRANTED bob#5007..6005 1s/1s", true},
+		{"0s bob extend limit=3", "reserved #7005; bob: EXTENDED bob#6006[0]/3@6006 1s/1s", false},
+		{"0s bob release", "bob: RELEASED", true},
+		{"0s cid acquire ephemeral tokens=1000000", "reserved #1007005; cid: GRANTED cid#6007..1006006 1s/1s", false},
+		{"1s dan acquire", "ACQUIRED dan#1006007 1s; dan: GRANTED dan#1006007 1s/1s", false},
+	} {
+		step := mustParse(tc.when).steps[0]
+		o := s.Step(step.time(), step.event())
+		if got := said(o); !slices.Equal(got, lines(tc.want)) || o.Ephemeral != tc.ephemeral {
+			t.Errorf("step %d, %s:\ngot  %q ephemeral %v\nwant %q ephemeral %v", i, tc.when, got, o.Ephemeral, tc.want,
+				tc.ephemeral)
+		}
+	}
 }

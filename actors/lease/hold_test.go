@@ -1,5 +1,12 @@
 package lease_test
 
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+)
+
 // The shortest hold of a lease, and what ends the rest of it.
 var holdRows = []row{
 	{"release", "0s ann acquire hold=500ms", "100ms ann release", "RELEASED ann#1 1s rests=400ms; ann: RELEASED"},
@@ -169,4 +176,48 @@ var holdRows = []row{
 	{"dismissed while it rests", "0s ann acquire hold=5s; 0s bob acquire wait=5s; 100ms ann release",
 		"200ms node dismiss why=moving",
 		"bob: UNAVAILABLE"},
+}
+
+// A new owner lets run again what was left of a shortest hold when its lease ended, and to which a shard is handed over
+// what is left of that. Of a lease that is held it begins anew.
+func TestShortestHoldOfANewOwner(t *testing.T) {
+	const at, again = lease.Instant(time.Hour), lease.Instant(2 * time.Hour)
+	for _, tc := range []struct {
+		given string // until at
+		// rest is for how long nothing is granted after an unplanned change of owner, handed after a planned one.
+		rest, handed time.Duration
+	}{
+		{"3597s ann acquire hold=9s; 3598s ann release", 8 * time.Second, 6 * time.Second},
+		{"3590s ann acquire hold=19s ttl=9s; 3599s node tick", 10 * time.Second, 9 * time.Second},
+		{"3595s ann acquire hold=9s delay=3s; 3596s node tick", 8 * time.Second, 4 * time.Second},
+		{"3595s ann acquire hold=6s delay=8s; 3596s node tick", 8 * time.Second, 4 * time.Second},
+		{"3595s ann acquire hold=9s confirmed; 3597s op confirm token=1", 7 * time.Second, 4 * time.Second},
+		{"3595s ann acquire hold=9s; 3598s ann release; 3599s op confirm token=1", 0, 0},
+		{"3580s ann acquire hold=9s; 3580s ann release; 3599s node tick", 0, 0},
+	} {
+		image := playOut(t, mustParse(tc.given)).state.Image()
+		left := lease.Left{}
+		left.PutImage(at, &image)
+		for _, change := range []struct {
+			left lease.Left
+			want time.Duration
+		}{{nil, tc.rest}, {left, tc.handed}} {
+			anew := image.Clone()
+			anew.Restart(again, change.left)
+			got := time.Duration(0)
+			if anew.HeldBack() {
+				got = anew.Soonest().Sub(again)
+			}
+			if got != change.want {
+				t.Errorf("%s, handed over %v: nothing is granted for %v, want %v", tc.given, change.left, got, change.want)
+			}
+		}
+	}
+	image := playOut(t, mustParse("3597s ann acquire hold=9s ttl=5s")).state.Image()
+	left := lease.Left{}
+	left.PutImage(at, &image)
+	image.Restart(again, left)
+	if got := image.Last(); got.Rest != again.Add(9*time.Second) || got.Deadline != again.Add(2*time.Second) {
+		t.Errorf("held: %+v", got)
+	}
 }

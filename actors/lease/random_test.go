@@ -56,7 +56,7 @@ var (
 	// holds are the shortest holds of a mutex, and blocks how many tokens an acquire asks for; more are those that an
 	// extend asks for above what there are.
 	holds  = []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100 * ms, 300 * ms, 1500 * ms, 5000 * ms, 0}
-	blocks = []uint32{0, 0, 0, 0, 0, 0, 1, 2, 3, 7, messages.MaxBlock}
+	blocks = []uint32{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 3, 7, messages.MaxBlock}
 	more   = []uint32{0, 1, 1, 2, 5, messages.MaxBlock, messages.MaxBlock + 1}
 	// kinds are what the requests of a script ask for: as a mutex, all kinds beside one another, as a
 	// readers-writer lock, and as a semaphore.
@@ -120,6 +120,9 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 		}
 		if s.limit == 0 && m.token>>5 > 3 {
 			s.tokens = max(m.about(now).tokens, 1) + pick(more, m.ttl>>3) - min(1, uint32(m.wait)%4)
+			if m.about(now).extends > 1 && m.wait%4 > 1 {
+				s.order = 1
+			}
 		}
 	case "break":
 		s.token, s.who, s.why = m.tokenOf(now), "op", "stuck"
