@@ -244,8 +244,8 @@ func follows(i *lease.Image, c *journal.Change) error {
 // continues reports whether a lease may become g: it keeps its token and all others of a block, and gets more only if
 // none of these may have been issued.
 func continues(i *lease.Image, before, g *journal.Grant) bool {
-	isSame := g.GetToken() == before.GetToken() && g.Last() >= before.Last() // mutant: BlockShrinks
-	return isSame && (g.Last() == before.Last() || i.Token() == before.Last())
+	isSame := g.GetToken() == before.GetToken() && g.Last() >= before.Last()
+	return isSame && (g.Last() == before.Last() || i.Token() == before.Last()) // mutant: GrowthIntoIssuedTokens
 }
 
 // load puts a stored page in the place of everything known about its part of the resources.
