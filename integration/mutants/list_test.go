@@ -986,7 +986,7 @@ var mutants = []mutant{
 		harm:  "the next holder gets a token that the holder of a block has used",
 		edits: []edit{{"actors/lease/image.go", "return max(i.Floor, i.leases.last.token())"}},
 		found: steps,
-		says:  `token \d+ comes after \d+`,
+		says:  `and the last token is \d+`,
 	},
 	{
 		name:  "TombstoneOfABlockForgetsItsName",
@@ -1006,8 +1006,8 @@ var mutants = []mutant{
 		name:  "GrowthIsNotReserved",
 		harm:  "after a change of owner the tokens of an ephemeral block are issued again",
 		edits: []edit{{"actors/lease/extend.go", ""}},
-		found: suite{folder: "actors/lease", run: "^TestDurabilities$"},
-		says:  `is out, but only \d+ is recorded`,
+		found: suite{folder: "actors/lease", run: "^TestEphemeralBlock$"},
+		says:  `want "reserved #2015`,
 	},
 	{
 		name: "GrowthIntoIssuedTokens",
@@ -1028,7 +1028,7 @@ var mutants = []mutant{
 	}
 	t.apply(t.now.Instant, l.Grant, c)`}},
 		found: steps,
-		says:  `of the shortest hold are left \d+ ms`,
+		says:  `want RELEASED ann#1 1s rests=`,
 	},
 	{
 		name:  "RestNotStored",
