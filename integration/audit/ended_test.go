@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -76,11 +75,7 @@ func granting(g *journal.Grant) *journal.Change { return &journal.Change{Kind: a
 func lostLease(g *journal.Grant) *book { return newBook().acquired(g).broken(g) }
 
 // Each pair of journals is distinguished by one rule, in its last record.
-var losing = []struct {
-	rule           string
-	legal, illegal *book
-	wanted         string
-}{
+var losing = []pair{
 	{
 		"nothing is granted while a lost lease holds back",
 		lostLease(confirming(lease("a", 1))).over(confirming(lease("a", 1)), "agent: killed", granting(lease("b", 2))),
@@ -124,13 +119,13 @@ var losing = []struct {
 		"a delay is not over before its time",
 		delayEndsAt(4000, 0),
 		delayEndsAt(3900, 0),
-		"the delay of token 1 is over at 3900, 100 ms before its time",
+		"CONFIRMED of token 1 at 3900, 100 ms before its time: the delay is over",
 	},
 	{
 		"a new owner begins the delay anew",
 		delayEndsAt(5500, 3500),
 		delayEndsAt(5400, 3500),
-		"the delay of token 1 is over at 5400, 100 ms before its time",
+		"CONFIRMED of token 1 at 5400, 100 ms before its time: the delay is over",
 	},
 	{
 		"a lost lease is taken back by its owner",
@@ -187,19 +182,4 @@ var losing = []struct {
 	},
 }
 
-func TestLosing(t *testing.T) {
-	for _, pair := range losing {
-		t.Run(pair.rule, func(t *testing.T) {
-			if found := violations(pair.legal.records); found != "" {
-				t.Errorf("the legal one: %s", found)
-			}
-			last := len(pair.illegal.records) - 1
-			if found := violations(pair.illegal.records[:last]); found != "" {
-				t.Errorf("before the last record of the illegal one: %s", found)
-			}
-			if found := violations(pair.illegal.records); !strings.Contains(found, pair.wanted) {
-				t.Errorf("%q does not say %q", found, pair.wanted)
-			}
-		})
-	}
-}
+func TestLosing(t *testing.T) { distinguish(t, losing) }
