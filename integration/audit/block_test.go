@@ -162,7 +162,7 @@ var blocks = []pair{
 	{
 		"a record without any needs none",
 		newBook().acquired(lease("a", 1)).old(),
-		newBook().acquired(resting("a", 1, 2000)).old(),
+		newBook().acquired(resting(2000)).old(),
 		"format 3, which has none of what is in it: it needs 4",
 	},
 }
@@ -174,8 +174,8 @@ func (b *book) old() *book {
 }
 
 // resting is a lease of half a second that is granted at 1 000 and has a shortest hold.
-func resting(owner string, token uint64, minHoldMs uint32) *journal.Grant {
-	g := lease(owner, token)
+func resting(minHoldMs uint32) *journal.Grant {
+	g := lease("a", 1)
 	g.AcquiredAtMs, g.TtlMs, g.MinHoldMs = 1000, 500, minHoldMs
 	return g
 }
@@ -196,7 +196,7 @@ func rested(kind messages.Event_Kind, g *journal.Grant) *book {
 }
 
 var (
-	holding      = resting("a", 1, 10_000)
+	holding      = resting(10_000)
 	holdingDelay = delayed(holding)
 	holdingProof = confirming(holding)
 )
@@ -276,19 +276,19 @@ var rests = []pair{
 	{
 		"a lease keeps its shortest hold",
 		taken(holding).leaves(0, 1500, extended, holding, ""),
-		taken(holding).leaves(0, 1500, extended, resting("a", 1, 20_000), ""),
+		taken(holding).leaves(0, 1500, extended, resting(20_000), ""),
 		"a shortest hold of 20000 ms, where the lease has",
 	},
 	{
 		"a shared lease has none",
-		newBook().acquired(resting("a", 1, 10)),
+		newBook().acquired(resting(10)),
 		newBook().acquired(withMinHold(reader("a", 1, 1, 0))),
 		"which no lease has",
 	},
 	{
 		"a lease with one is not downgraded",
 		newBook().acquired(lease("a", 1)).downgraded(lease("a", 1), former(reader("a", 2, 2, 0), 1)),
-		newBook().acquired(resting("a", 1, 10)).downgraded(resting("a", 1, 10), former(reader("a", 2, 2, 0), 1)),
+		newBook().acquired(resting(10)).downgraded(resting(10), former(reader("a", 2, 2, 0), 1)),
 		"token 1 is downgraded, which has a shortest hold",
 	},
 	{
@@ -412,7 +412,7 @@ func delayedBy(g *journal.Grant, delayMs uint32) *journal.Grant {
 
 // both is the end of a loss that its owner takes back at a time.
 func (b *book) both(unixMillis int64, g *journal.Grant) *book {
-	b.over(g, audit.TakenBack, granting(again("a", 2)))
+	b.over(g, audit.TakenBack, granting(again()))
 	b.records[len(b.records)-1].GetCommit().AtMs = unixMillis
 	return b
 }

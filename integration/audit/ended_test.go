@@ -40,9 +40,9 @@ func lostAlone(g *journal.Grant, how messages.Event_Kind) *journal.Entry {
 	return &journal.Entry{State: how, Grant: g, Lost: []*journal.Loss{{Grant: unnamed, How: how}}}
 }
 
-// again is a lease of another request of the owner.
-func again(owner string, token uint64) *journal.Grant {
-	g := lease(owner, token)
+// again is a lease of another request of a.
+func again() *journal.Grant {
+	g := lease("a", 2)
 	g.RequestId += "2"
 	return g
 }
@@ -129,7 +129,7 @@ var losing = []pair{
 	},
 	{
 		"a lost lease is taken back by its owner",
-		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, granting(again("a", 2))),
+		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, granting(again())),
 		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, granting(lease("b", 2))),
 		"token 1 is taken back, and nothing is granted to a",
 	},
@@ -143,8 +143,8 @@ var losing = []pair{
 	},
 	{
 		"what is to be confirmed is not taken back",
-		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, granting(again("a", 2))),
-		lostLease(confirming(lease("a", 1))).over(confirming(lease("a", 1)), audit.TakenBack, granting(again("a", 2))),
+		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, granting(again())),
+		lostLease(confirming(lease("a", 1))).over(confirming(lease("a", 1)), audit.TakenBack, granting(again())),
 		"token 1 is taken back, though its loss had to be confirmed",
 	},
 	{
