@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
@@ -34,6 +35,16 @@ func (p *process) lose(t *testing.T, resource string, flags ...string) {
 	t.Helper()
 	p.holdfast(t, append([]string{"acquire", resource, "--ttl", "100ms", "--owner", "me"}, flags...)...).want(t, 0,
 		`^acquired`)
+}
+
+// loseBlock has a lease with a hundred tokens lost whose resource is held back.
+func (p *process) loseBlock(t *testing.T, resource string) {
+	t.Helper()
+	got := stand.Value(stand.Dial(t, p.url).Request("holdfast.acquire."+resource,
+		[]byte(`{"owner":"me","ttl_ms":100,"confirm":true,"tokens":100}`), time.Minute))(t)
+	if !strings.Contains(string(got.Data), `"tokens":100`) {
+		t.Fatalf("acquire: %s", got.Data)
+	}
 }
 
 // waitFree waits until a resource is neither held nor held back.
@@ -115,6 +126,8 @@ func TestFenceAgentTellsTheCommandWhatWasLost(t *testing.T) {
 	p.holdfast(t, "acquire", "a.7", "--owner", "you", "--delay", "1h").want(t, 0, `token 1`)
 	p.holdfast(t, "break", "a.7", "--token", "1", "--reason", "it hangs").want(t, 0, `^broke`)
 	p.waitFree(t, "a.7")
+	p.loseBlock(t, "b.7")
+	p.waitFree(t, "b.7")
 	for file, want := range map[string]string{
 		"lost.disk.7": `HOLDFAST_FENCE=000000000000001
 HOLDFAST_HOLDER=me
@@ -131,6 +144,14 @@ HOLDFAST_LOSS=broken
 HOLDFAST_METADATA={}
 HOLDFAST_REASON=it hangs
 HOLDFAST_RESOURCE=a.7
+HOLDFAST_TOKEN=000000000000001
+`,
+		"lost.b.7": `HOLDFAST_FENCE=000000000000100
+HOLDFAST_HOLDER=me
+HOLDFAST_LOSS=expired
+HOLDFAST_METADATA={}
+HOLDFAST_REASON=
+HOLDFAST_RESOURCE=b.7
 HOLDFAST_TOKEN=000000000000001
 `,
 	} {
