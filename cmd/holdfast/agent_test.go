@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
@@ -35,16 +34,6 @@ func (p *process) lose(t *testing.T, resource string, flags ...string) {
 	t.Helper()
 	p.holdfast(t, append([]string{"acquire", resource, "--ttl", "100ms", "--owner", "me"}, flags...)...).want(t, 0,
 		`^acquired`)
-}
-
-// loseBlock has a lease with a hundred tokens lost whose resource is held back.
-func (p *process) loseBlock(t *testing.T, resource string) {
-	t.Helper()
-	got := stand.Value(stand.Dial(t, p.url).Request("holdfast.acquire."+resource,
-		[]byte(`{"owner":"me","ttl_ms":100,"confirm":true,"tokens":100}`), time.Minute))(t)
-	if !strings.Contains(string(got.Data), `"tokens":100`) {
-		t.Fatalf("acquire: %s", got.Data)
-	}
 }
 
 // waitFree waits until a resource is neither held nor held back.
@@ -85,7 +74,7 @@ func TestHeldBack(t *testing.T) {
 		`^stale token: no lost lease of disk\.7 has this token`)
 	p.holdfast(t, "confirm", "disk.8", "--token", "1").want(t, 4, `^not held: disk\.8 is free, and not held back$`)
 	p.holdfast(t, "confirm", "disk.7", "--token", "1", "--by", "ops", "--how", "switched off").want(t, 0,
-		`^confirmed the loss of the lease on disk\.7$`)
+		`^confirmed the end of the lease on disk\.7$`)
 	p.holdfast(t, "confirm", "disk.7", "--token", "1").want(t, 0, `^confirmed`)
 	p.holdfast(t, "get", "disk.7").want(t, 0, `^free: `)
 	wantLines(t, p.holdfast(t, "history", "disk.7"),
@@ -99,7 +88,7 @@ func TestHeldBackForADelay(t *testing.T) {
 	p := serve(t)
 	p.holdfast(t, "acquire", "a", "--owner", "me", "--delay", "1h").want(t, 0, `token 1`)
 	p.holdfast(t, "break", "a", "--token", "1").want(t, 0, `^broke`)
-	p.holdfast(t, "get", "a").want(t, 0, `^held back: a for \S+ after the loss of "me", token 1$`)
+	p.holdfast(t, "get", "a").want(t, 0, `^held back: a for \S+ after the lease of "me", token 1$`)
 	p.holdfast(t, "acquire", "a", "--owner", "you").want(t, 3, `^held back: `)
 	p.holdfast(t, "acquire", "a", "--owner", "me").want(t, 0, `^acquired a: token 2`)
 	p.lose(t, "b", "--delay", "100ms")
@@ -126,7 +115,7 @@ func TestFenceAgentTellsTheCommandWhatWasLost(t *testing.T) {
 	p.holdfast(t, "acquire", "a.7", "--owner", "you", "--delay", "1h").want(t, 0, `token 1`)
 	p.holdfast(t, "break", "a.7", "--token", "1", "--reason", "it hangs").want(t, 0, `^broke`)
 	p.waitFree(t, "a.7")
-	p.loseBlock(t, "b.7")
+	p.acquireRaw(t, "b.7", `{"owner":"me","ttl_ms":100,"confirm":true,"tokens":100}`)
 	p.waitFree(t, "b.7")
 	for file, want := range map[string]string{
 		"lost.disk.7": `HOLDFAST_FENCE=000000000000001

@@ -28,8 +28,8 @@ type loss struct {
 
 // String returns the loss for a message.
 func (l loss) String() string {
-	return fmt.Sprintf("%s%s by %s, token %d", display.Name(l.lease.Resource), cli.OfTenant(l.tenant),
-		display.Quote(l.lease.Owner), l.lease.Token)
+	return fmt.Sprintf("%s%s by %s, %s", display.Name(l.lease.Resource), cli.OfTenant(l.tenant),
+		display.Quote(l.lease.Owner), cli.NamedTokens(l.lease.Token, l.lease.Tokens))
 }
 
 // environ returns the environment for the command, without the variables that an outer command of holdfast has set.
