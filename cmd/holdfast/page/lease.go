@@ -76,6 +76,9 @@ func (l lease) Remains() string {
 // Range returns the token of the lease, or of a block the first and the last one.
 func (l lease) Range() string { return cli.Tokens(l.Token, l.Tokens) }
 
+// Named returns the [lease.Range] for a sentence.
+func (l lease) Named() string { return cli.NamedTokens(l.Token, l.Tokens) }
+
 // has reports whether the lease has the token.
 func (l lease) has(token uint64) bool {
 	return token >= l.Token && token-l.Token < uint64(max(l.Tokens, 1))
