@@ -50,6 +50,8 @@ const (
 	MinDisconnectMillis uint32 = 5_000
 	// MaxDisconnectMillis is one day, as of a lease.
 	MaxDisconnectMillis uint32 = 86_400_000
+	// MaxWanted keeps the answer to a keep below 64 KB. What it leaves out is in the answers to the next ones.
+	MaxWanted = 100
 	// MaxByBytes fits an owner.
 	MaxByBytes = MaxOwnerBytes
 	// MaxShards keeps a typing error from creating thousands of buckets.

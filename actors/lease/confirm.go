@@ -77,7 +77,7 @@ func endDelays(t *turn) (some bool) {
 // takesBack reports whether a request takes back what its owner has lost: all lost leases of the resource are its own,
 // no loss is to be confirmed, the resource does not rest, and nothing else keeps the request from being granted.
 func takesBack(t *turn, who caller, e Acquire) bool {
-	if !t.image.HeldBack() || e.NoGrant != "" || t.image.leavesNo(blockOf(e.Request.GetTokens())) ||
+	if !t.image.HeldBack() || e.NoGrant != "" || t.refusedTokens(blockOf(e.Request.GetTokens())) != nil ||
 		t.queue.isAnothers(who, e.Request) {
 		return false
 	}

@@ -100,10 +100,8 @@ func mayBecome(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
 	case t.image.HeldBack():
 		return refuse(fmt.Sprintf("%d, that of the lease, while a lost lease holds the resource back: "+
 			"only a lease that is held alone is downgraded", present))
-	case t.image.leavesNo(1):
-		return t.exhausted()
 	}
-	return nil
+	return t.refusedTokens(1)
 }
 
 // mayGrow returns why a lease may not have as many tokens as the request says, nil if it may. Behind a lease that a
@@ -125,10 +123,8 @@ func mayGrow(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
 		refusal.Error = fmt.Sprintf("resource %q: tokens behind %d, the last one of the lease, may have been issued "+
 			"before a restore; release it and acquire another", t.name(), h.Grant.Last())
 		return refusal
-	case t.image.leavesNo(messages.Token(more)):
-		return t.exhausted()
 	}
-	return nil
+	return t.refusedTokens(messages.Token(more))
 }
 
 // grow lets a lease have more tokens, and leaves it as it is otherwise.
@@ -144,6 +140,7 @@ func grown(t *turn, h Lease, r *messages.ExtendRequest) uint32 {
 	if r.GetTokens() <= max(h.Grant.GetTokens(), 1) {
 		return h.Grant.GetTokens()
 	}
+	t.blocks.take(t.now.Instant, messages.Token(r.GetTokens()-max(h.Grant.GetTokens(), 1)))
 	if h.isEphemeral() {
 		t.reserve(h.token() + messages.Token(r.GetTokens()) - 1) // mutant: GrowthIsNotReserved
 	}

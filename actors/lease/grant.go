@@ -7,12 +7,14 @@ import (
 
 // grant gives permits to r, under the next token.
 func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited bool) {
-	if t.image.leavesNo(blockOf(r.GetTokens())) {
-		t.out.Answers = append(t.out.Answers, Answer{To: to, Reply: t.exhausted(), Waited: waited})
+	n := blockOf(r.GetTokens())
+	if refusal := t.refusedTokens(n); refusal != nil {
+		t.out.Answers = append(t.out.Answers, Answer{To: to, Reply: refusal, Waited: waited})
 		return
 	}
+	t.blocks.take(t.now.Instant, n)
 	if r.GetDurability() == messages.Durability_EPHEMERAL {
-		t.reserve(t.image.Token() + blockOf(r.GetTokens()))
+		t.reserve(t.image.Token() + n)
 	}
 	t.past.keepLast(t.now.Instant, t.image.Last())
 	g := &journal.Grant{
@@ -49,12 +51,6 @@ func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited boo
 		To: to, Reply: t.replyLease(messages.Status_GRANTED, t.image.Last()), InDoubt: inDoubt, Waited: waited,
 	})
 }
-
-// blockOf returns how many tokens a request asks for.
-func blockOf(tokens uint32) messages.Token { return messages.Token(max(tokens, 1)) }
-
-// leavesNo reports whether so many further tokens are not left.
-func (i *Image) leavesNo(n messages.Token) bool { return i.Token() > messages.MaxToken-n }
 
 // reservation is how many tokens are set aside for ephemeral leases by one record. A change
 // of owner may leave that number of tokens out.
