@@ -75,6 +75,8 @@ type audit struct {
 type holding struct {
 	*journal.Grant
 	deadline, rest lease.Instant
+	// restMs is what was left of the shortest hold of a lease that has ended, when it did.
+	restMs uint32
 	// lost and confirmed say of a lease that has ended whether its loss holds the resource back, or was confirmed.
 	lost, confirmed bool
 }
@@ -85,7 +87,7 @@ func (h holding) left(now lease.Instant) uint32 { return millis(max(ceil(h.rest.
 // ended is what is left of a lease that has ended at now: until when nothing is granted because of its loss, or of what
 // is left of its shortest hold.
 func (h holding) ended(now lease.Instant, lost bool, restMs uint32) holding {
-	h.rest, h.lost = 0, lost
+	h.rest, h.restMs, h.lost = 0, restMs, lost
 	if restMs > 0 {
 		h.rest = now.Add(duration(restMs))
 	}
@@ -449,12 +451,28 @@ func (a *audit) cameAgain(s *step, o lease.Outcome) {
 
 // takenOver leaves of the requests that ended the one of the last grant.
 func (a *audit) takenOver(s *step) {
-	if s.verb != "takeover" {
+	if !s.changesOwner() {
 		return
+	}
+	if s.verb == "restart" {
+		a.restart(s.at)
 	}
 	a.over = nil
 	if a.last != nil && !slices.ContainsFunc(a.held, func(h holding) bool { return h.GetToken() == a.last.GetToken() }) {
 		a.over = []request{requestOf(a.last)}
+	}
+}
+
+// restart lets all times begin anew.
+func (a *audit) restart(now lease.Instant) {
+	a.image.Restart(now, nil)
+	for i, h := range a.held {
+		if a.held[i].deadline = now.Add(duration(h.GetTtlMs())); h.GetMinHoldMs() > 0 {
+			a.held[i].rest = now.Add(duration(h.GetMinHoldMs()))
+		}
+	}
+	for i, h := range a.lost {
+		a.lost[i] = h.ended(now, h.lost, h.restMs)
 	}
 }
 
@@ -653,7 +671,7 @@ func (a *audit) dequeue(answer *lease.Answer, status messages.Status) {
 
 // surrendered lets all who wait go when they are given back, as they came and in their order.
 func (a *audit) surrendered(s *step, o lease.Outcome) {
-	if s.verb != "surrender" && s.verb != "takeover" {
+	if s.verb != "surrender" && !s.changesOwner() {
 		a.want(len(o.Surrendered) == 0, "%s surrenders %v", s, o.Surrendered)
 		return
 	}

@@ -45,6 +45,8 @@ type granted struct {
 	// granted until then.
 	rest  lease.Instant
 	rests bool
+	// left is what was left of the shortest hold when it ended, as a new owner knows.
+	left time.Duration
 	// unheard is so after a wait, and of a grant in a batch, until the holder shows that it knows of its grant.
 	unheard bool
 	// shared are the reentrant requests that it answered.
@@ -134,8 +136,11 @@ func (m *model) play(s step) []string {
 		m.leave("UNAVAILABLE", m.waiting())
 	case "surrender":
 		return slices.Concat(m.changes, m.answers, m.surrender())
-	case "takeover":
+	case "takeover", "restart":
 		m.takeOver()
+		if s.verb == "restart" {
+			m.restart()
+		}
 		return slices.Concat(m.changes, m.answers, m.surrender())
 	}
 	return slices.Concat(m.changes, m.answers)
@@ -168,7 +173,7 @@ func (m *model) heldBack() []*granted {
 
 // endBack ends what an ended lease holds back, but for what is left of its shortest hold.
 func (m *model) endBack(g *granted, why string, left time.Duration) {
-	g.rests, g.rest = left > 0, m.now.Add(left)
+	g.left, g.rests, g.rest = left, left > 0, m.now.Add(left)
 	m.change(g, "CONFIRMED", why)
 	if g.back = false; g.ended != "RELEASED" {
 		g.ended = "CONFIRMED"
@@ -481,6 +486,18 @@ func (m *model) takeOver() {
 	}
 }
 
+// restart lets the times of all leases begin anew.
+func (m *model) restart() {
+	for _, g := range m.grants {
+		switch g.since, g.lost = m.now, m.now; {
+		case g.ended != "":
+			g.rest = m.now.Add(g.left)
+		case g.hold > 0:
+			g.rest = m.now.Add(g.hold)
+		}
+	}
+}
+
 // end notes that the requests of a lease have ended with it.
 func (g *granted) end(m *model) {
 	m.over = append(m.over, overRequest{g.who, g.id, g.hash, g.how(), g})
@@ -752,7 +769,7 @@ func (m *model) grant(s step, doubted bool) {
 
 func (m *model) end(g *granted, how, why string) {
 	left := g.restLeft(m.now)
-	g.rests, g.rest = left > 0, m.now.Add(left)
+	g.left, g.rests, g.rest = left, left > 0, m.now.Add(left)
 	m.change(g, how, why)
 	g.ended = how
 	g.back, g.lost = how != "RELEASED" && g.holdsBack(), m.now

@@ -52,8 +52,8 @@ func (p *play) step(t tester, s step) lease.Outcome {
 	t.Helper()
 	p.script.steps = append(p.script.steps, s)
 	o := p.state.Step(s.time(), s.event())
-	if s.verb == "takeover" {
-		p.state = newState(p.state.Image())
+	if s.changesOwner() {
+		p.state = newState(s.next(p.state.Image()))
 	}
 	p.outcomes, p.prints = append(p.outcomes, o), append(p.prints, fingerprint(o))
 

@@ -39,7 +39,7 @@ var (
 		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
 		"release", "release", "release", "release", "extend", "extend", "extend", "extend", "set", "set", "set",
 		"break", "break", "confirm", "confirm", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender",
-		"takeover",
+		"takeover", "restart",
 	}
 	owners = []string{"ann", "bob", "cid", "dan"}
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
@@ -54,10 +54,10 @@ var (
 	delays = []delay{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {100 * ms, false}, {1500 * ms, false}, {0, true},
 		{300 * ms, true}}
 	// holds are the shortest holds of a mutex, and blocks how many tokens an acquire asks for; more are those that an
-	// extend asks for above what there are.
+	// extend asks for above what there are. No script comes near what the blocks of a resource may take in a second.
 	holds  = []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100 * ms, 300 * ms, 1500 * ms, 5000 * ms, 0}
-	blocks = []uint32{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 3, 7, messages.MaxBlock}
-	more   = []uint32{0, 1, 1, 2, 5, messages.MaxBlock, messages.MaxBlock + 1}
+	blocks = []uint32{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 3, 7, 300_000}
+	more   = []uint32{0, 1, 1, 2, 5, 300_000, messages.MaxBlock + 1}
 	// kinds are what the requests of a script ask for: as a mutex, all kinds beside one another, as a
 	// readers-writer lock, and as a semaphore.
 	kinds = [][]kind{
@@ -134,7 +134,7 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 		s.who, s.token = "node", m.tokenOf(now)
 	case "dismiss":
 		s.who, s.why = "node", "moving"
-	case "tick", "surrender", "takeover":
+	case "tick", "surrender", "takeover", "restart":
 		s.who = "node"
 	}
 	if waiting := now.waiting(); len(waiting) > 0 && m.how%4 == 3 && (s.verb == "acquire" || s.verb == "release") {

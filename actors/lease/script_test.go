@@ -33,7 +33,8 @@ func newState(image lease.Image) *lease.State {
 }
 
 // step is one event. In a takeover another owner goes on with the image, to which the queue is passed on
-// only after the step. What it leaves out is a ttl of a second, and room for eight to wait.
+// only after the step; in a restart it knows nothing of the times, which begin anew. What it leaves out is a ttl of a
+// second, and room for eight to wait.
 type step struct {
 	at        lease.Instant
 	who, verb string
@@ -248,7 +249,7 @@ func (s step) event() lease.Event {
 		return lease.Undeliverable{Token: messages.Token(s.token)}
 	case "dismiss":
 		return lease.Dismiss{Why: s.why}
-	case "surrender", "takeover":
+	case "surrender", "takeover", "restart":
 		return lease.Surrender{}
 	case "tick":
 		return lease.Tick{}
@@ -281,6 +282,17 @@ func hashOf(word string) []byte {
 
 // asks reports whether the step is a request, which is to be answered.
 func (s step) asks() bool { return s.who != "node" }
+
+// changesOwner reports whether another owner goes on after the step.
+func (s step) changesOwner() bool { return s.verb == "takeover" || s.verb == "restart" }
+
+// next returns the image with which the owner goes on that a step leaves.
+func (s step) next(image lease.Image) lease.Image {
+	if s.verb == "restart" {
+		image.Restart(s.at, nil)
+	}
+	return image
+}
 
 func (s step) time() lease.Time { return timeAt(s.at) }
 
