@@ -11,10 +11,7 @@ import (
 )
 
 // block says how many tokens a request wants, and that its answer shows them.
-func (l line) block(n uint32) line {
-	l.Tokens = n
-	return l.of(n)
-}
+func (l line) block(n uint32) line { l.Tokens, l.Shown.Tokens = n, n; return l }
 
 // of says how many tokens the lease in the answer has.
 func (l line) of(n uint32) line { l.Shown.Tokens = n; return l }
@@ -280,9 +277,9 @@ func (b *book) makes(kind messages.Event_Kind, g *journal.Grant, restingMs uint3
 	return b.put(&journal.Commit{Changes: []*journal.Change{{Kind: kind, Grant: g, RestingMs: restingMs}}})
 }
 
-// numbered is the lease with an extension of a number.
-func numbered(g *journal.Grant, order uint64) *journal.Grant {
-	g.ExtendOrder = order
+// numbered is the lease with an extension of the number 2.
+func numbered(g *journal.Grant) *journal.Grant {
+	g.ExtendOrder = 2
 	return g
 }
 
@@ -311,15 +308,15 @@ var blockLedgers = []ledger{
 		name: "a late extension that adds tokens",
 		script: five(extend("a", 2, 3).token(1).ttl(1001).extended(1).of(5).order(2, 2),
 			extend("a", 4, 5).token(1).ttl(1002).extended(1).block(9).order(1, 2)),
-		journal: openBook().makes(wasAcquired, grant(1000, 5, 0), 0).makes(wasExtended, numbered(grant(1001, 5, 0), 2),
-			0).makes(wasUpdated, numbered(grant(1001, 9, 0), 2), 0),
+		journal: openBook().makes(wasAcquired, grant(1000, 5, 0), 0).makes(wasExtended, numbered(grant(1001, 5, 0)),
+			0).makes(wasUpdated, numbered(grant(1001, 9, 0)), 0),
 	},
 	{
 		name: "a late extension that adds tokens without an answer",
 		script: five(extend("a", 2, 3).token(1).ttl(1001).extended(1).of(5).order(2, 2),
 			extend("a", 4, 5).token(1).ttl(1002).block(9).of(0).order(1, 0).unknown(), get(6, 7).held("a", 1).of(9)),
-		journal: openBook().makes(wasAcquired, grant(1000, 5, 0), 0).makes(wasExtended, numbered(grant(1001, 5, 0), 2),
-			0).makes(wasUpdated, numbered(grant(1001, 9, 0), 2), 0),
+		journal: openBook().makes(wasAcquired, grant(1000, 5, 0), 0).makes(wasExtended, numbered(grant(1001, 5, 0)),
+			0).makes(wasUpdated, numbered(grant(1001, 9, 0)), 0),
 	},
 	{
 		name:    "tokens that nobody asked for",
