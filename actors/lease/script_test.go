@@ -40,11 +40,14 @@ type step struct {
 	from      string // where the answer goes: to who
 	ttl, wait time.Duration
 	delay     time.Duration
+	hold      time.Duration
 	room      int
-	token     uint64
-	limit     uint32 // all: the highest number
-	permits   uint32
-	id, why   string
+	// tokens is how many an acquire or an extend asks for.
+	tokens  uint32
+	token   uint64
+	limit   uint32 // all: the highest number
+	permits uint32
+	id, why string
 	// hash and secret are those that the request carries, by the name of the secret.
 	hash, secret string
 	// meta is the metadata, as one entry.
@@ -91,6 +94,10 @@ func mustParseStep(words []string) step {
 			s.wait = must(time.ParseDuration(value))
 		case "delay":
 			s.delay = must(time.ParseDuration(value))
+		case "hold":
+			s.hold = must(time.ParseDuration(value))
+		case "tokens":
+			s.tokens = uint32(must(strconv.ParseUint(value, 0, 32)))
 		case "room":
 			s.room = must(strconv.Atoi(value))
 		case "token":
@@ -181,6 +188,8 @@ func (s step) String() string {
 	add(s.verb == "acquire" && s.room != 8, "room=%d", s.room)
 	add(s.wait > 0, "wait=%v", s.wait)
 	add(s.delay > 0, "delay=%v", s.delay)
+	add(s.hold > 0, "hold=%v", s.hold)
+	add(s.tokens > 0, "tokens=%d", s.tokens)
 	add(s.token > 0, "token=%d", s.token)
 	add(s.limit > 0, "limit=%s", sayLimit(s.limit))
 	add(s.permits > 0, "permits=%d", s.permits)
@@ -210,7 +219,7 @@ func (s step) event() lease.Event {
 			Owner: s.who, TtlMs: millis(s.ttl), WaitMs: millis(s.wait), RequestId: s.id, Reentrant: s.reentrant,
 			Limit: s.limit, Permits: s.permits, Metadata: metadataOf(s.meta), SecretHash: hashOf(s.hash),
 			Secret:  secretOf(s.secret),
-			DelayMs: millis(s.delay), Confirm: s.confirmed,
+			DelayMs: millis(s.delay), Confirm: s.confirmed, MinHoldMs: millis(s.hold), Tokens: s.tokens,
 		}
 		if s.ephemeral {
 			r.Durability = messages.Durability_EPHEMERAL
@@ -223,7 +232,7 @@ func (s step) event() lease.Event {
 	case "extend":
 		return lease.Extend{From: from, Request: &messages.ExtendRequest{
 			Owner: s.who, Token: s.token, TtlMs: millis(s.ttl), Limit: s.limit, Secret: secretOf(s.secret),
-			Order: s.order,
+			Order: s.order, Tokens: s.tokens,
 		}}
 	case "set":
 		return lease.Set{From: from, Request: &messages.SetRequest{
@@ -303,6 +312,14 @@ func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 //	EXTENDED ann#1 1s orders=2,0
 //	ann: EXTENDED ann#1 1s/1s order=2
 //
+// A lease with a block is said with its last token.
+//
+//	ACQUIRED ann#3..7 1s
+//
+// The end of a lease is said with what is left of its shortest hold.
+//
+//	RELEASED ann#1 1s rests=400ms
+//
 // What a lost lease holds back is said with the time that is left, or that the loss is to be confirmed; behind it are
 // those that hold the resource.
 //
@@ -336,6 +353,9 @@ func sayChange(c *journal.Change) string {
 	if c.HoldsBack() {
 		line += " back"
 	}
+	if c.GetRestingMs() > 0 {
+		line += fmt.Sprintf(" rests=%v", duration(c.GetRestingMs()))
+	}
 	if c.GetReason() != "" {
 		line += fmt.Sprintf(" %q", c.GetReason())
 	}
@@ -358,6 +378,9 @@ func sayOrder(order uint64) string {
 
 func sayLease(l *messages.Lease) string {
 	line := fmt.Sprintf("%s#%d", l.GetOwner(), l.GetToken())
+	if tokens := uint64(l.GetTokens()); tokens > 0 {
+		line += fmt.Sprintf("..%d", l.GetToken()+tokens-1)
+	}
 	if l.GetLimit() > 0 || len(l.GetSlots()) > 0 {
 		line += saySlots(l.GetSlots()) + "/" + sayLimit(l.GetLimit())
 	}
