@@ -56,14 +56,16 @@ func TestLegalRequests(t *testing.T) {
 		"confirm":                  &messages.ConfirmRequest{Token: 1},
 		"largest confirm": &messages.ConfirmRequest{Token: 1, By: strings.Repeat("b", 256),
 			How: strings.Repeat("h", 512)},
-		"keep":            &messages.KeepRequest{TtlMs: 1000},
-		"keep and listen": &messages.KeepRequest{TtlMs: 1000, Alive: "_INBOX.a", DisconnectMs: 5000},
-		"end":             &messages.EndRequest{},
-		"orphan":          &messages.EndRequest{Orphan: true, Secret: make([]byte, 64)},
-		"set":             &messages.SetRequest{Owner: "me", Metadata: map[string]string{"a": "b"}},
-		"list":            &messages.ListRequest{},
-		"largest list":    largestList(),
-		"list on":         &messages.ListRequest{Pattern: "orders.*", After: "orders.42"},
+		"keep":             &messages.KeepRequest{TtlMs: 1000},
+		"keep and listen":  &messages.KeepRequest{TtlMs: 1000, Alive: "_INBOX.a", DisconnectMs: 5000},
+		"keep for wanted":  &messages.KeepRequest{TtlMs: 1000, Notices: true},
+		"keep for notices": &messages.KeepRequest{TtlMs: 1000, Notices: true, Alive: "_INBOX.a"},
+		"end":              &messages.EndRequest{},
+		"orphan":           &messages.EndRequest{Orphan: true, Secret: make([]byte, 64)},
+		"set":              &messages.SetRequest{Owner: "me", Metadata: map[string]string{"a": "b"}},
+		"list":             &messages.ListRequest{},
+		"largest list":     largestList(),
+		"list on":          &messages.ListRequest{Pattern: "orders.*", After: "orders.42"},
 	} {
 		if err := messages.DefaultLimits().Check(m); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -89,6 +91,8 @@ func TestIllegalRequests(t *testing.T) {
 		m    proto.Message
 		want string
 	}{
+		{&keep{TtlMs: 1000, Notices: true, DisconnectMs: 5000},
+			`alive: a subject on which the client listens, since disconnect_ms is set, got none`},
 		{&acquire{TtlMs: 1000}, `owner: 1 to 256 bytes, got 0 bytes`},
 		{(*acquire)(nil), `owner: 1 to 256 bytes, got 0 bytes`},
 		{&acquire{Owner: long, TtlMs: 1000}, `owner: 1 to 256 bytes, got 10240 bytes`},

@@ -93,7 +93,7 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 			words = append(words, "`."+string(op)+".<key>`")
 		}
 	}
-	for _, feature := range append([]string{messages.FeatureBatch}, messages.Features...) {
+	for _, feature := range slices.Concat([]string{messages.FeatureBatch}, messages.Features, messages.FeaturesOfAll) {
 		words = append(words, "`"+feature+"`")
 	}
 	for _, word := range words {

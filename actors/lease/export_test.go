@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Fork returns copies of the states of a shard, and of what they share, that change by themselves. News is not copied.
+// Fork returns copies of the states of a shard, and of what they share, that change by themselves. News is not copied,
+// and no session may ask for notices.
 func Fork(states []*State, past *EndedRequests, sessions *Sessions) ([]*State, *EndedRequests, *Sessions) {
 	past, sessions = past.fork(), sessions.fork()
 	forks := make([]*State, len(states))
@@ -56,6 +57,14 @@ func (s *Sessions) fork() *Sessions {
 		}
 	}
 	return fork
+}
+
+// Wants returns how many entries the session keeps about leases that others want.
+func (x *Session) Wants() int {
+	if x.wanted == nil {
+		return 0
+	}
+	return len(x.wanted.byLease) + x.wanted.notices.Len() + x.wanted.names.Len()
 }
 
 func tenantOf(s *Sessions, g *group) string {
