@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// What was left of a shortest hold when its lease ended runs again at a new owner of the shard, and only what is left of
-// that at one to which the shard was handed over; from the journal and from pages.
+// What was left of a shortest hold when its lease ended runs again at a new owner of the shard, and only what is left
+// of that at one to which the shard was handed over; from the journal and from pages.
 func TestNewOwnerLetsRest(t *testing.T) {
 	for name, tuning := range map[string]actors.Tuning{"from the journal": {},
 		"from pages": {CompactCommits: 1, History: 1}} {
