@@ -59,6 +59,9 @@ func extract(archive, dir string) error {
 	}
 }
 
+// plainFormat is that of records without blocks and shortest holds, which the version before reads.
+const plainFormat = 3
+
 // stored says what a shard's bucket has.
 type stored struct {
 	// first is the number of its first commit.
@@ -171,7 +174,7 @@ func TestDataOfFormat1(t *testing.T) {
 	s.Restart()
 	c = &client{t, s.Connect()}
 	for shard := range uint32(2) {
-		if b := readBucket(s, shard); b.pages["p"] != journal.Format || b.commits[1] > 0 || b.shrunk == 0 {
+		if b := readBucket(s, shard); b.pages["p"] != plainFormat || b.commits[1] > 0 || b.shrunk == 0 {
 			t.Errorf("shard %d was compacted to %+v", shard, b)
 		}
 	}
@@ -239,7 +242,7 @@ func TestDataOfFormat2(t *testing.T) {
 	s.Restart()
 	c = &client{t, s.Connect()}
 	for shard := range uint32(2) {
-		if b := readBucket(s, shard); b.pages["p"] != journal.Format || b.commits[2] > 0 {
+		if b := readBucket(s, shard); b.pages["p"] != plainFormat || b.commits[2] > 0 {
 			t.Errorf("shard %d was compacted to %+v", shard, b)
 		}
 	}
@@ -253,4 +256,13 @@ func TestDataOfFormat2(t *testing.T) {
 	}
 	c.want(messages.Status_RELEASED, 0, "holdfast.break.semaphore.late", `{"token":6}`)
 	c.want(messages.Status_HELD_BACK, 6, "holdfast.get.semaphore.late", `{}`)
+
+	// A block and a rest have the newest format, and only the shard that has them.
+	c.want(messages.Status_GRANTED, 2, "holdfast.acquire.block", `{"owner":"new","ttl_ms":3600000,"tokens":5}`)
+	c.commitUntilCompacted()
+	s.Restart()
+	formats := []uint32{readBucket(s, 0).pages["p"], readBucket(s, 1).pages["p"]}
+	if slices.Sort(formats); !slices.Equal(formats, []uint32{plainFormat, journal.Format}) {
+		t.Errorf("the shards have pages of the formats %v", formats)
+	}
 }
