@@ -128,6 +128,14 @@ func (s *activations) queue(resource string, now lease.Time) []*messages.Waiter 
 	return i.waiters
 }
 
+// waitingFor returns how many requests wait for a resource.
+func (s *activations) waitingFor(resource string) int {
+	if a, ok := s.byResource[resource]; ok {
+		return a.waiting
+	}
+	return 0
+}
+
 // touch notes that the resource was used, unless it did so a short while ago.
 func (s *activations) touch(a *activation, now lease.Instant) {
 	if now.Sub(a.used) >= s.idleAfter/8 {

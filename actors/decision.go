@@ -92,10 +92,28 @@ func lastChange(c *journal.Commit, resource string, token uint64) (kind messages
 	return kind
 }
 
+// broken returns the end of the lease that an operator has broken, nil if none has.
+func (d *decision) broken() *journal.Change {
+	if d.outcome.Broken != nil {
+		return d.outcome.Broken
+	}
+	if d.request == nil {
+		return nil // there was no event
+	}
+	if _, breaks := d.request.Event.(lease.Break); breaks {
+		for _, c := range d.outcome.Changes {
+			if c.GetKind() == messages.Event_BROKEN {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
 // confirms reports whether the request confirms the loss of this lease. Otherwise its hold has ended by itself.
 func (d *decision) confirms(g *journal.Grant) bool {
 	e, ok := d.request.Event.(lease.Confirm)
-	return ok && e.Request.GetToken() == g.GetToken()
+	return ok && g.Has(messages.Token(e.Request.GetToken()))
 }
 
 // inbox is where the answer goes, without the last token, which names the answer. It is all that is known of the

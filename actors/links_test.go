@@ -15,6 +15,8 @@ type deaf struct{ w *world }
 
 func (d deaf) Probe(p actors.Probe) { d.w.shard.NoListener(p.Session, p.Number) }
 
+func (deaf) Notify(actors.Notice) {}
+
 // A client that is not connected has its session ended disconnect_ms after its last request that named the session, and
 // not before.
 func TestPatienceBeginsWithTheLastRequest(t *testing.T) {

@@ -46,21 +46,19 @@ func (o *observation) committed(c *journal.Commit, decisions []*decision, took t
 // final reads a decision that nothing can revoke: it is stored, or need not be. It logs what an operator did, and what
 // an operator should know.
 func (o *observation) final(d *decision) {
-	if d.outcome.Broken != nil {
-		o.audit("lock broken", d, d.outcome.Broken)
+	if c := d.broken(); c != nil {
+		o.audit("lock broken", d, c)
 	}
 	for _, change := range d.outcome.Changes {
 		g := change.GetGrant()
-		switch token := messages.Token(g.GetToken()); {
-		case change.GetKind() == messages.Event_BROKEN:
-			o.audit("lock broken", d, change)
+		switch token := g.Last(); {
 		case change.GetKind() == messages.Event_CONFIRMED && d.confirms(g):
 			o.audit("loss confirmed", d, change)
 		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
 			o.shard.lateTokens.Add(1)
 			o.shard.cfg.Log.Warn("tokens are running out: move to another name",
 				append(resourceAttributes(g.GetResource()),
-					"token", g.GetToken(), "last", uint64(messages.MaxToken))...)
+					"token", uint64(token), "last", uint64(messages.MaxToken))...)
 		}
 	}
 }

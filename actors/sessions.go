@@ -54,11 +54,24 @@ func (s *sessions) keep(now lease.Instant, r *Request, e lease.Keep) *messages.R
 	case !x.IsRunning():
 		return sessionEnding()
 	}
-	if s.Keep(now, x, e.Request.GetTtlMs(), !x.Opens(e.Request.GetSecret())); !x.IsSettled() {
+	opens := x.Opens(e.Request.GetSecret())
+	if opens {
+		x.AskNotices(e.Request.GetNotices())
+	}
+	if s.Keep(now, x, e.Request.GetTtlMs(), !opens); !x.IsSettled() {
 		s.await(x, r)
 		return nil
 	}
-	return x.Kept()
+	return kept(x, e)
+}
+
+// kept is the answer to a keep.
+func kept(x *lease.Session, e lease.Keep) *messages.Reply {
+	r := x.Kept()
+	if e.Request.GetNotices() && x.Opens(e.Request.GetSecret()) { // mutant: WantedWithoutTheSecret
+		r.Wanted = x.Wanted(e.MaxWanted)
+	}
+	return r
 }
 
 // end takes in the end of a session. It returns the answer, nil if it has to wait until the leases have ended.
@@ -107,9 +120,9 @@ func (s *sessions) answered(r *Request, at lease.Instant, reply *messages.Reply)
 func (s *sessions) answers(x *lease.Session, at lease.Instant) (decisions []*decision) {
 	for _, r := range s.waiting[x] {
 		reply := sessionEnded()
-		if _, isKeep := r.Event.(lease.Keep); isKeep {
-			if reply = x.Kept(); !x.IsRunning() {
-				reply = sessionEnding()
+		if e, isKeep := r.Event.(lease.Keep); isKeep {
+			if reply = sessionEnding(); x.IsRunning() {
+				reply = kept(x, e)
 			}
 		}
 		decisions = append(decisions, s.answered(r, at, reply))

@@ -37,8 +37,8 @@ func (t *term) keep(now lease.Instant, r *Request, e lease.Keep) *messages.Reply
 	reply := t.sessions.keep(now, r, e)
 	x := t.sessions.Find(now, lease.KeyOfSession(r.Resource))
 	if x != nil && x.IsRunning() && x.Opens(e.Request.GetSecret()) {
-		t.links.set(x, e.Request)
-		t.timers.arm() // it may have begun to probe
+		t.links.set(x, e)
+		t.timers.arm() // it may have begun to probe or to notify
 	}
 	return reply
 }
@@ -50,6 +50,17 @@ func (t *term) noListener(m noListener) {
 		t.sessions.End(x, messages.Event_EXPIRED, disconnected)
 	}
 	t.handleNews()
+}
+
+// notifyBroken lets the client of a session know that an operator has broken a lease of it, which is certain now.
+func (t *term) notifyBroken(d *decision) {
+	g := d.broken().GetGrant()
+	if len(g.GetSession()) == 0 {
+		return
+	}
+	if x := t.sessions.Find(t.shard.cfg.Clock.Now().Instant, lease.SessionKey(g.GetSession())); x != nil {
+		t.links.ended(x, g)
+	}
 }
 
 // sessionDue ends a session whose deadline has come. A keep leaves the timer as it is.
@@ -70,8 +81,8 @@ func (t *term) handleNews() {
 			t.timers.set(t.sessions.timer(x), x.Deadline())
 		}
 	}
-	for _, x := range news.Awaited {
-		t.links.begin(x)
+	for _, x := range news.Wanted {
+		t.links.send(x)
 	}
 	for _, x := range news.Unsettled {
 		t.sessions.settle(x)

@@ -23,7 +23,8 @@ type ShardConfig struct {
 	Outbox  Outbox
 	// Publisher gets the events; nil if none are published, and none are owed later.
 	Publisher Publisher
-	// Prober finds out whether the clients of sessions are connected; nil: no session ends because its client is not.
+	// Prober finds out whether the clients of sessions are connected, and takes notices to them; nil: no session ends
+	// because its client is not connected, and there are no notices.
 	Prober Prober
 	// Observer receives what the shard does; nil: nobody does.
 	Observer Observer

@@ -64,7 +64,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	t.sessions = newSessions(m, l.Head().Epoch, s.cfg.Tuning.MaxSessions, counts)
 	t.activations = newActivations(s, m, l, t.sessions.Sessions, counts, decided)
 	t.timers = newTimers(m)
-	t.links = newLinks(s, &t.timers, l.Head().Epoch)
+	t.links = newLinks(s, &t.timers, l.Head().Epoch, t.activations.waitingFor)
 	t.batcher = newBatcher(t.ctx, m, s.cfg.Journal, s.cfg.Tuning)
 	t.sweeper = newSweeper(m, l, s.cfg.Tuning)
 	now := s.cfg.Clock.Now()
@@ -141,6 +141,7 @@ func (t *term) decided(d *decision) (done bool) {
 		return false
 	}
 	t.observation.final(d)
+	t.notifyBroken(d)
 	d.activation.done()
 	t.answer(d.outcome.Answers)
 	return true
@@ -183,8 +184,8 @@ func (t *term) wake(ctx actor.Context) {
 	defer t.timers.arm()
 	for _, x := range due {
 		switch {
-		case x.probes:
-			t.links.probe(x.session)
+		case x.ofLink:
+			t.links.send(x.session)
 		case x.session != nil:
 			t.sessionDue(x.session)
 		default:
@@ -259,6 +260,7 @@ func (t *term) nextCommit() *journal.Record {
 		// the resources decided what the ledger refuses: a bug
 		panic(fmt.Errorf("%s is not stored: %w", r.Describe(), err))
 	}
+	r.SetFormat()
 	t.staged = staged
 	return r
 }
@@ -303,6 +305,7 @@ func (t *term) confirmed(c *journal.Commit, decisions []*decision, now lease.Tim
 	var batched []lease.Answer
 	for _, d := range decisions {
 		d.retract(c, now.Sub(d.at))
+		t.notifyBroken(d)
 		d.activation.unconfirmed--
 		d.activation.done()
 		if d.reload {

@@ -6,11 +6,12 @@ import (
 	"github.com/holdfast-io/holdfast/actors/lease"
 )
 
-// timer is the next deadline of a resource or of a session, or the time of the next probe of a session's client.
+// timer is the next deadline of a resource or of a session, or the time of the next probe of a session's client or of
+// the next notice to it.
 type timer struct {
 	resource string
 	session  *lease.Session
-	probes   bool
+	ofLink   bool
 	at       lease.Instant
 	// index is its place in the heap, from 1; 0: it is not set.
 	index int

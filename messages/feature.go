@@ -22,6 +22,12 @@ const (
 	FeatureOrder = "order"
 	// FeatureKeepSecret: a keep may carry the secret of its session.
 	FeatureKeepSecret = "keep_secret"
+	// FeatureTokens: leases with more than one token.
+	FeatureTokens = "tokens"
+	// FeatureNotices: holders learn that others wait.
+	FeatureNotices = "notices"
+	// FeatureMinHold: nothing is granted before a lease has been held for a time.
+	FeatureMinHold = "min_hold"
 )
 
 // Features are those that each deployment of this version offers. [FeatureBatch] is beside them, because clients in
@@ -29,3 +35,6 @@ const (
 var Features = []string{
 	FeatureSharing, FeatureDelay, FeatureSessions, FeatureValues, FeatureSecrets, FeatureOrder, FeatureKeepSecret,
 }
+
+// FeaturesOfAll are those that a deployment offers while all of its nodes do. A node of this version offers them.
+var FeaturesOfAll = []string{FeatureTokens, FeatureNotices, FeatureMinHold}

@@ -20,7 +20,9 @@ type Origin struct {
 	// is, as NATS has verified it; empty: that was not asked for.
 	Tenant, Identity string
 	// Inner: the request is a node's part of a client's request, and the reply is not counted as an answer to a client.
-	Inner bool
+	// Wanted is then how many wanted resources the reply to a keep may name.
+	Inner  bool
+	Wanted int
 	// Operation is that of the request; empty if it has none. Received is when the request came, by the clock of its
 	// receiver; 0: nobody counts that. They are for the receiver's statistics, and not sent.
 	Operation Operation

@@ -43,7 +43,7 @@ func TestMessagesAgreeWithTheContract(t *testing.T) {
 		"AcquireRequest", "ReleaseRequest", "ExtendRequest", "GetRequest", "BreakRequest", "ConfirmRequest",
 		"KeepRequest", "EndRequest", "SetRequest", "ListRequest",
 		"Reply", "Waiter", "Lease", "Queue", "Batch", "Call", "BatchReply", "Answer", "ListReply", "Info", "Node",
-		"Event",
+		"Event", "Notice",
 	} {
 		t.Run(name, func(t *testing.T) { compareMessage(t, descriptor(t, name), want[name]) })
 		delete(want, name)

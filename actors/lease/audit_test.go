@@ -625,7 +625,7 @@ func (a *audit) state(now lease.Instant, s *lease.State) {
 	case !sameImage(image, a.image):
 		a.want(false, "replay gives %+v, the state is %+v", a.image, image)
 	case n != len(a.held), image.Held() != (n > 0), image.Holders() != n, image.Permits() != uint64(a.permits()),
-		image.Counts().Lost != len(a.lost), image.HeldBack() != (len(a.lost) > 0),
+		image.Counts().Ended != len(a.lost), image.HeldBack() != (len(a.lost) > 0),
 		image.IsFree() != (n+len(a.lost) == 0), image.Leases() != n+len(a.lost), uint64(image.Token()) != a.token:
 		a.want(false, "the state is %+v of %d permits, by the changes held are %v, lost %v, and the last token is %d",
 			image, image.Permits(), a.held, a.lost, a.token)

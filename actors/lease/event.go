@@ -49,7 +49,12 @@ type (
 	// Confirm says that the holder of a lost lease can do no more harm.
 	Confirm = Request[*messages.ConfirmRequest]
 	// Keep lets a session run from now. It is an event of its [Session], not of a resource.
-	Keep = Request[*messages.KeepRequest]
+	Keep struct {
+		Request *messages.KeepRequest
+		From    messages.ReplyTo
+		// MaxWanted bounds the wanted resources in the answer.
+		MaxWanted int
+	}
 	// EndSession ends a session. It is an event of its [Session], not of a resource.
 	EndSession = Request[*messages.EndRequest]
 	// Undeliverable says that the grant of this token, to a queued request, reached no client. It takes the
@@ -65,6 +70,7 @@ type (
 
 func (Acquire) event()       {}
 func (Request[R]) event()    {}
+func (Keep) event()          {}
 func (Undeliverable) event() {}
 func (Dismiss) event()       {}
 func (Surrender) event()     {}
@@ -75,3 +81,6 @@ func (e Acquire) Asked() (proto.Message, messages.ReplyTo) { return e.Request, e
 
 // Asked implements ClientEvent.
 func (e Request[R]) Asked() (proto.Message, messages.ReplyTo) { return e.Request, e.From }
+
+// Asked implements ClientEvent.
+func (e Keep) Asked() (proto.Message, messages.ReplyTo) { return e.Request, e.From }

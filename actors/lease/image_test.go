@@ -99,7 +99,7 @@ func TestSharedGrantInFull(t *testing.T) {
 func TestErrorsTellWhy(t *testing.T) {
 	for _, tc := range []struct{ name, given, when, want string }{
 		{"exhausted", "floor 900_000_000_000_000", "0s ann acquire",
-			`resource "orders.42": its tokens have reached 900000000000000, the last there is; use another name`},
+			`resource "orders.42": its tokens have reached 900000000000000, and the last one is 900000000000000; use another name`},
 		{"overloaded", "0s ann acquire; 0s bob acquire wait=1s", "0s cid acquire wait=1s room=1",
 			`resource "orders.42": 1 requests wait already, the most that may`},
 		{"no grant", "", "0s ann acquire nogrant=full",
@@ -113,7 +113,7 @@ func TestErrorsTellWhy(t *testing.T) {
 		{"several", "0s ann acquire limit=5; 0s ann acquire limit=5", "0s ann release",
 			"token: that of one of the 2 leases that the owner holds, got 0"},
 		{"exhausted by a downgrade", "floor 899_999_999_999_999; 0s ann acquire", "0s ann extend limit=7",
-			`resource "orders.42": its tokens have reached 900000000000000, the last there is; use another name`},
+			`resource "orders.42": its tokens have reached 900000000000000, and the last one is 900000000000000; use another name`},
 		{"dismissed", "0s ann acquire; 0s bob acquire wait=1s", "0s node dismiss why=moving",
 			"moving"},
 	} {
@@ -230,7 +230,7 @@ func TestCloneSharesNothing(t *testing.T) {
 	changed := original.Clone()
 	changed.Restart(900, nil)
 	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: losses(original)[0].Grant}, 900)
-	if !sameImage(original, lost()) || changed.Counts().Lost != 1 {
+	if !sameImage(original, lost()) || changed.Counts().Ended != 1 {
 		t.Errorf("the original became %+v, the copy %+v", original, changed)
 	}
 }

@@ -113,3 +113,16 @@ func awaitSessions(t *turn) {
 		t.sessions.await(h.Grant, waits)
 	}
 }
+
+// refuseHeld answers a request that does not wait, and notes in the sessions of the leases that it was refused because of
+// them.
+func refuseHeld(t *turn, to messages.ReplyTo) {
+	r := t.replyTaken()
+	t.answer(to, r)
+	if r.GetStatus() != messages.Status_HELD || !t.image.inSession() {
+		return
+	}
+	for h := range t.image.Holdings() {
+		t.sessions.refused(h.Grant) // mutant: RefusedTryMakesNoNotice
+	}
+}

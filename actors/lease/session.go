@@ -30,6 +30,8 @@ type Session struct {
 	low    int
 	// awaited has the resources of the leases for which other requests wait.
 	awaited map[string]struct{}
+	// wanted is nil unless the latest keep asks for notices.
+	wanted *wanted
 	// ending is the kind of the event of each lease when the session has ended, KIND_UNSPECIFIED while it runs; reason
 	// is that of the event.
 	ending messages.Event_Kind
@@ -67,6 +69,40 @@ func (x *Session) LastRequest() Instant { return x.lastRequest }
 
 // IsAwaited reports whether another request waits for a lease of the session.
 func (x *Session) IsAwaited() bool { return len(x.awaited) > 0 }
+
+// AskNotices notes whether the latest keep asks for notices.
+func (x *Session) AskNotices(asks bool) {
+	switch {
+	case !asks:
+		x.wanted = nil
+	case x.wanted == nil:
+		x.wanted = newWanted()
+		for lease := range x.leases {
+			if _, waits := x.awaited[lease.resource]; waits {
+				x.wanted.await(lease, true)
+			}
+		}
+	}
+}
+
+// Notices returns the notices that may go out at now, at most limit, and when the next one may; [Never]: none is needed
+// as far as is known. Without a keep that asks for them there are none.
+func (x *Session) Notices(now Instant, limit int) (due []Notice, next Instant) {
+	if x.wanted == nil {
+		return nil, Never
+	}
+	return x.wanted.due(now, limit)
+}
+
+// Wanted returns resources of the session for which requests wait, or have begun to or were refused since it last named
+// them, in the order of their names and without their tenant. It looks at no more leases than limit, and each call goes
+// on behind the last one. Without a keep that asks for notices there are none.
+func (x *Session) Wanted(limit int) []string {
+	if x.wanted == nil {
+		return nil
+	}
+	return x.wanted.name(limit)
+}
 
 // Opens reports whether a request with this secret may end the session.
 func (x *Session) Opens(secret []byte) bool { return newCaller("", secret).opens(x.secretHash) }
@@ -117,8 +153,16 @@ func (x *Session) forget(resource string) (some bool) {
 	for lease := range x.leases {
 		if lease.resource == resource {
 			x.remove(lease)
+			x.unwant(lease)
 			some = true
 		}
 	}
 	return some
+}
+
+// unwant forgets that others want a lease that has left the session.
+func (x *Session) unwant(lease leaseKey) {
+	if x.wanted != nil {
+		x.wanted.remove(lease)
+	}
 }

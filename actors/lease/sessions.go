@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -47,8 +48,9 @@ type News struct {
 	Unsettled []*Session
 	// Settled sessions were unsettled, and are not any more. Those that have ended are unknown from now on.
 	Settled []*Session
-	// Awaited sessions have a lease for which another request has begun to wait.
-	Awaited []*Session
+	// Wanted sessions have a lease for which another request has begun to wait, or because of which one was refused. The
+	// latter only if they ask for notices.
+	Wanted []*Session
 }
 
 // NewSessions returns the sessions of a shard that has none yet, in an epoch of its journal.
@@ -61,7 +63,7 @@ func NewSessions(epoch uint64) *Sessions {
 // HasNews reports whether [Sessions.News] has any.
 func (s *Sessions) HasNews() bool {
 	n := &s.news
-	return len(n.Sooner)+len(n.Unsettled)+len(n.Settled)+len(n.Awaited) > 0
+	return len(n.Sooner)+len(n.Unsettled)+len(n.Settled)+len(n.Wanted) > 0
 }
 
 // News returns what there is to do since the last call.
@@ -168,11 +170,16 @@ func (s *Sessions) of(g *journal.Grant) *Session {
 // follow keeps the sessions of a lease as a change leaves them. before is the lease as it was, nil for a new one.
 func (s *Sessions) follow(now Instant, before *journal.Grant, c *journal.Change) {
 	if len(before.GetSession()) > 0 {
-		s.leave(now, before, isLoss(c))
+		s.leave(now, before, isLoss(c), goesOn(before, c))
 	}
 	if isHeld(c.GetKind()) && len(c.GetGrant().GetSession()) > 0 {
 		s.join(c.GetGrant())
 	}
+}
+
+// goesOn reports whether a change leaves a lease in its session.
+func goesOn(before *journal.Grant, c *journal.Change) bool {
+	return isHeld(c.GetKind()) && bytes.Equal(before.GetSession(), c.GetGrant().GetSession())
 }
 
 // downgraded is the reason of the end of a lease in whose place another one is.
@@ -195,14 +202,18 @@ func (s *Sessions) join(g *journal.Grant) {
 	x.add(leaseOf(g), g.GetTtlMs())
 }
 
-// leave takes a lease out of its session. lost: it has ended otherwise than by a release.
-func (s *Sessions) leave(now Instant, g *journal.Grant, lost bool) {
+// leave takes a lease out of its session. lost: it has ended otherwise than by a release. returns: it joins the session
+// again at once.
+func (s *Sessions) leave(now Instant, g *journal.Grant, lost, returns bool) {
 	x := s.of(g)
 	if x == nil {
 		return
 	}
 	settled := x.IsSettled()
 	x.remove(leaseOf(g))
+	if !returns {
+		x.unwant(leaseOf(g))
+	}
 	if lost {
 		x.losses = s.number()
 	}
@@ -223,16 +234,29 @@ func (s *Sessions) settled(x *Session) {
 
 // await notes whether requests wait for a lease.
 func (s *Sessions) await(g *journal.Grant, waits bool) {
-	switch x := s.of(g); {
+	x := s.of(g)
+	switch {
 	case x == nil:
+		return
 	case waits:
 		if x.awaited == nil {
 			x.awaited = make(map[string]struct{})
 		}
 		x.awaited[g.GetResource()] = struct{}{}
-		s.news.Awaited = append(s.news.Awaited, x)
+		s.news.Wanted = append(s.news.Wanted, x)
 	default:
 		delete(x.awaited, g.GetResource())
+	}
+	if x.wanted != nil {
+		x.wanted.await(leaseOf(g), waits)
+	}
+}
+
+// refused notes that a request was refused because of a lease.
+func (s *Sessions) refused(g *journal.Grant) {
+	if x := s.of(g); x != nil && x.wanted != nil {
+		x.wanted.ask(leaseOf(g))
+		s.news.Wanted = append(s.news.Wanted, x)
 	}
 }
 

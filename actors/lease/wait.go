@@ -15,7 +15,7 @@ func wait(t *turn, who caller, e Acquire) {
 	case t.queue.isAnothers(who, e.Request):
 		t.answer(e.From, t.notOwner())
 	case e.Request.GetWaitMs() == 0:
-		t.answer(e.From, t.replyTaken())
+		refuseHeld(t, e.From)
 	case place >= 0:
 		waitOn(t, place, e)
 	default:

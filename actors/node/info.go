@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // discovery answers what a client needs to know before its first request.
@@ -46,6 +47,11 @@ func (d *discovery) features(reply string) []string {
 	if !messages.IsImported(reply) {
 		all = append([]string{messages.FeatureBatch}, all...)
 	}
+	for _, f := range messages.FeaturesOfAll {
+		if d.allOffer(f) {
+			all = append(all, f)
+		}
+	}
 	if d.verifier != nil {
 		all = append(all, messages.FeatureIdentity)
 	}
@@ -53,6 +59,16 @@ func (d *discovery) features(reply string) []string {
 		all = append(all, messages.FeatureTenants)
 	}
 	return all
+}
+
+// allOffer reports whether each node of the deployment offers a feature, as far as it is known.
+func (d *discovery) allOffer(feature string) bool {
+	if d.controller == nil {
+		return true
+	}
+	return !slices.ContainsFunc(d.controller.Nodes(), func(a *peer.Announcement) bool {
+		return !slices.Contains(a.GetFeatures(), feature) // mutant: FeatureOfSomeNodes
+	})
 }
 
 // nodes returns all nodes of the deployment by name, with the shards that they own.

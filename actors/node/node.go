@@ -162,7 +162,7 @@ func (n *Node) join(ctx context.Context) error {
 	c := assignment.New(assignment.Config{
 		Node: &peer.Announcement{
 			Node: n.cfg.Name, Incarnation: n.peers.self, Version: n.cfg.Version, Shards: n.cfg.Shards,
-			Limits: n.cfg.Limits,
+			Limits: n.cfg.Limits, Features: messages.FeaturesOfAll,
 		},
 		Routers: n.routers, Clock: n.cfg.Clock, Log: n.cfg.Log, Audit: n.cfg.Audit, First: n.cfg.First,
 		Leads:              n.cfg.Leads,

@@ -23,10 +23,10 @@ import (
 // answered together when it ends.
 const maxAnswers = 1 << 17
 
-// maxProbes is how many probes may wait to be sent.
+// maxProbes is how many probes may wait to be sent, and how many notices.
 const maxProbes = 1 << 14
 
-// outbox sends answers and probes. It implements actors.Outbox and actors.Prober.
+// outbox sends answers, probes and notices. It implements actors.Outbox and actors.Prober.
 type outbox struct {
 	nc            *nats.Conn
 	log           *slog.Logger
@@ -35,6 +35,8 @@ type outbox struct {
 	lines []*queue[lease.Answer]
 	// probes wait to be sent.
 	probes *queue[actors.Probe]
+	// notices wait to be sent.
+	notices *queue[actors.Notice]
 	// refusals has an encoded answer for each refusal, of which there is one for each limit of the node and encoding.
 	refusals sync.Map
 	// dropped counts answers for which there was no room, or that NATS did not take. Their clients ask again.
@@ -51,7 +53,7 @@ func newOutbox(nc *nats.Conn, log *slog.Logger, a *answers, t *traces, of *tenan
 		nc: nc, log: log, undeliverable: newUndeliverable(nc), answers: a, traces: t, tenants: of,
 		limitLog: onceASecond(), dropLog: onceASecond(),
 	}
-	o.probes = newQueue(maxProbes, o.probe)
+	o.probes, o.notices = newQueue(maxProbes, o.probe), newQueue(maxProbes, o.notify)
 	lines := runtime.GOMAXPROCS(0)
 	for range lines {
 		o.lines = append(o.lines, newQueue(maxAnswers/lines, o.answer))
@@ -61,7 +63,7 @@ func newOutbox(nc *nats.Conn, log *slog.Logger, a *answers, t *traces, of *tenan
 
 // close sends the answers that wait, unless ctx ends before.
 func (o *outbox) close(ctx context.Context) error {
-	errs := []error{o.probes.close(ctx)}
+	errs := []error{o.probes.close(ctx), o.notices.close(ctx)}
 	for _, l := range o.lines {
 		errs = append(errs, l.close(ctx))
 	}
@@ -86,6 +88,17 @@ func (o *outbox) Probe(p actors.Probe) { o.probes.put(p) }
 func (o *outbox) probe(all []actors.Probe) {
 	for _, p := range all {
 		_ = o.nc.PublishMsg(&nats.Msg{Subject: p.Subject, Reply: o.undeliverable.probe(p)}) // as above
+	}
+}
+
+// Notify implements actors.Prober. A notice for which there is no room is lost.
+func (o *outbox) Notify(n actors.Notice) { o.notices.put(n) }
+
+func (o *outbox) notify(all []actors.Notice) {
+	for _, n := range all {
+		if data, err := messages.Encode(n.Encoding, n.Notice); err == nil {
+			_ = o.nc.Publish(n.Subject, data) // it may be lost
+		}
 	}
 }
 

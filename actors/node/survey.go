@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,11 +70,23 @@ func (s *surveyor) ask(e routing.Envelope) {
 		return
 	}
 	e.ReplyTo.Origin.Inner, e.ReplyTo.Origin.Trace = true, nil // the trace is that of the whole request
+	first := rand.IntN(len(s.routers))
 	for shard, r := range s.routers {
 		e.Shard = uint32(shard)
+		e.ReplyTo.Origin.Wanted = wantedShare((shard+first)%len(s.routers), len(s.routers))
 		e.ReplyTo.Subject = s.subject(number, shard)
 		r.Route(e)
 	}
+}
+
+// wantedShare returns how many wanted resources a shard may name, so that all shards together name no more than a keep
+// may. place is that of the shard in an order that is another one for each survey, so that each shard has its turn.
+func wantedShare(place, shards int) int {
+	share := messages.MaxWanted / shards
+	if place < messages.MaxWanted%shards {
+		share++
+	}
+	return share // mutant: WholeShareForEachShard
 }
 
 // begin notes a survey, unless there are too many.
@@ -163,6 +176,7 @@ type sum struct {
 	done   messages.Status
 	held   uint32
 	losses uint64
+	wanted []string
 	// refused: a shard has answered NOT_OWNER.
 	refused bool
 	// failure is what a shard has answered that could not take the request.
@@ -175,6 +189,7 @@ func (s *sum) add(shard uint32, r *messages.Reply) {
 		s.done = status
 		s.held += r.GetHeld()
 		s.losses += r.GetLosses()
+		s.wanted = append(s.wanted, r.GetWanted()...)
 	case messages.Status_NOT_HELD:
 	case messages.Status_NOT_OWNER:
 		s.refused = true
@@ -193,7 +208,7 @@ func (s *sum) reply(left map[uint32]bool) *messages.Reply {
 	case s.refused:
 		return &messages.Reply{Status: messages.Status_NOT_OWNER}
 	case s.done != 0:
-		return &messages.Reply{Status: s.done, Held: s.held, Losses: s.losses}
+		return &messages.Reply{Status: s.done, Held: s.held, Losses: s.losses, Wanted: s.wanted}
 	}
 	return &messages.Reply{Status: messages.Status_NOT_HELD}
 }

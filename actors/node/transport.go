@@ -134,12 +134,20 @@ func (t *transport) event(of *tenant, body proto.Message, to messages.ReplyTo) l
 	case *messages.ConfirmRequest:
 		return lease.Confirm{Request: r, From: to}
 	case *messages.KeepRequest:
-		return lease.Keep{Request: r, From: to}
+		return lease.Keep{Request: r, From: to, MaxWanted: maxWanted(to.Origin)}
 	case *messages.EndRequest:
 		return lease.EndSession{Request: r, From: to}
 	default:
 		panic(fmt.Sprintf("no event for a %T", body)) // NewRequest makes no others
 	}
+}
+
+// maxWanted returns how many wanted resources the answer to a keep may name.
+func maxWanted(from messages.Origin) int {
+	if from.Inner {
+		return from.Wanted
+	}
+	return messages.MaxWanted
 }
 
 // Forward implements routing.Transport. A payload that every node would refuse is refused here.

@@ -974,4 +974,11 @@ var mutants = []mutant{
 		found: suite{folder: "actors", run: "^TestTokensOfIdleLocks$"},
 		says:  `behind token`,
 	},
+	{
+		name:  "BlocksWithoutBound",
+		harm:  "a client uses up the tokens of a name within hours, and with it those of all names that are forgotten",
+		edits: []edit{{"actors/lease/block.go", "case false:"}},
+		found: suite{folder: "actors/lease", run: "^TestBlocksAreBounded$"},
+		says:  `want OVERLOADED`,
+	},
 }

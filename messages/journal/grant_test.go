@@ -20,13 +20,13 @@ func TestGrantLease(t *testing.T) {
 		Resource: "orders.42", Owner: "me", Token: 5, TtlMs: 30_000, AcquiredAtMs: 1_700_000_000_000,
 		Durability: messages.Durability_EPHEMERAL, Metadata: map[string]string{"host": "a"}, RequestId: "r1",
 		Limit: 7, Slots: []uint32{1, 3}, Phase: 4, Former: 2, Session: messages.SessionHash("0123456789abcdef"),
-		Identity: "APP/me",
+		Identity: "APP/me", Tokens: 9,
 	}
 	want := &messages.Lease{
 		Resource: "orders.42", Owner: "me", Token: 5, Fence: "000000000000004", TtlMs: 30_000, RemainingMs: 12_345,
 		AcquiredAtMs: 1_700_000_000_000, Durability: messages.Durability_EPHEMERAL,
 		Metadata: map[string]string{"host": "a"},
-		Limit:    7, Slots: []uint32{1, 3}, Session: "9f9f5111", Identity: "APP/me",
+		Limit:    7, Slots: []uint32{1, 3}, Session: "9f9f5111", Identity: "APP/me", Tokens: 9,
 	}
 	got := grant.Lease(12_345 * time.Millisecond)
 	if !proto.Equal(got, want) {

@@ -54,8 +54,8 @@ type Announcement struct {
 	Stalled []uint32 `protobuf:"varint,13,rep,packed,name=stalled,proto3" json:"stalled,omitempty"`
 	// A journal has confirmed an append of the last seconds to it.
 	Confirmed bool `protobuf:"varint,14,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
-	// What the node offers beyond the first version of the contract, as Info.features. A deployment offers what all of its
-	// nodes do. Nodes before this field offer the features that they had.
+	// What the node offers that a deployment offers only while all of its nodes do, as Info.features names it. Nodes before
+	// this field offer none of it.
 	Features      []string `protobuf:"bytes,15,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,6 +23,8 @@ const (
 	headerHops  = "Holdfast-Hops"
 	headerCall  = "Holdfast-Call"
 	headerInner = "Holdfast-Inner"
+	// headerWanted bounds the wanted resources that the answer to a part of a survey names.
+	headerWanted = "Holdfast-Wanted"
 	// headerIdentity says who has sent the request, as the node that took it in has verified it, and headerTenant of
 	// which tenant it is.
 	headerIdentity = "Holdfast-Identity"
@@ -138,6 +140,7 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	of := e.ReplyTo.Origin
 	if of.Inner {
 		m.Header[headerInner] = []string{"1"}
+		m.Header[headerWanted] = []string{strconv.Itoa(of.Wanted)} // mutant: SurveyForgetsTheShare
 	}
 	if of.Identity != "" {
 		m.Header[headerIdentity] = []string{of.Identity}
@@ -171,6 +174,9 @@ func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
 	}
 	if reply := m.Header.Get(headerReply); isReserved(reply) {
 		to.Subject = reply
+	}
+	if wanted, err := strconv.ParseUint(m.Header.Get(headerWanted), 10, 16); err == nil {
+		to.Origin.Wanted = int(wanted)
 	}
 	if call, err := strconv.ParseUint(m.Header.Get(headerCall), 10, 64); err == nil {
 		to.Batched, to.Call = true, call

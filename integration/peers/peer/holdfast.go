@@ -43,8 +43,11 @@ func (h Holdfast) Start(ctx context.Context, env Environment) (*Deployment, erro
 	if d.service.Shards, err = settled(ctx, d.processes[0], ncs[0], env.Nodes); err != nil {
 		return d, err
 	}
-	d.add(h.Name, Workloads, func(_ context.Context, n int) (Session, error) {
+	d.add(h.Name, plain, func(_ context.Context, n int) (Session, error) {
 		return &plainSession{client: load.NewClient(ncs[n%len(ncs)], d.service, fmt.Sprintf("plain.%d", n), ttl)}, nil
+	})
+	d.add(h.Name+"-keep", []Workload{Keep}, func(_ context.Context, n int) (Session, error) {
+		return newKeepSession(ncs[n%len(ncs)], d.service.Shards, n), nil
 	})
 	h.addGoClient(d, ncs)
 	return d, nil
@@ -181,7 +184,7 @@ func (s *plainSession) Unlock(ctx context.Context) error {
 // addGoClient adds the peer that uses the Go client, one on each connection.
 func (h Holdfast) addGoClient(d *Deployment, ncs []*nats.Conn) {
 	clients := make([]*holdfast.Client, len(ncs))
-	d.add(h.Name+"-go", Workloads, func(_ context.Context, n int) (Session, error) {
+	d.add(h.Name+"-go", plain, func(_ context.Context, n int) (Session, error) {
 		n %= len(ncs)
 		if clients[n] != nil {
 			return &goSession{client: clients[n]}, nil

@@ -41,10 +41,23 @@ const (
 	Hot Workload = "hot"
 	// Extend is that each client renews a lock of its own.
 	Extend Workload = "extend"
+	// Keep is that each client renews a session with a lock of its own. Services that have no sessions renew the lock.
+	Keep Workload = "keep"
+	// Cached is [Pairs] for clients that may keep a lock for their own next request.
+	Cached Workload = "cached"
 )
 
 // Workloads are all of them.
-var Workloads = []Workload{Pairs, Hot, Extend}
+var Workloads = []Workload{Pairs, Hot, Extend, Keep, Cached}
+
+// plain are those of a peer that renews each lock by itself, and keeps none.
+var plain = []Workload{Pairs, Hot, Extend}
+
+// Locks reports whether the clients lock and unlock resources of their own.
+func (w Workload) Locks() bool { return w == Pairs || w == Cached }
+
+// Renews reports whether the clients renew what they have locked.
+func (w Workload) Renews() bool { return w == Extend || w == Keep }
 
 // Deployment is a service that runs, on one node or several.
 type Deployment struct {
