@@ -165,8 +165,7 @@ class CachedLease implements Follower, Used {
 
   /** Returns a use that begins at once; undefined if none does. */
   begin(): Use | undefined {
-    if (this.#use !== undefined || this.#waiting.size > 0) return undefined;
-    const handle = this.#ready();
+    const handle = this.#use === undefined ? this.#ready() : undefined;
     return handle && this.#next(handle);
   }
 
@@ -286,7 +285,7 @@ class CachedLease implements Follower, Used {
     this.#isGrowing = true;
     const answered = (): void => {
       this.#isGrowing = false;
-      if (handle.tokens > tokens) this.#growsFrom = (tokens + handle.tokens) / 2;
+      this.#growsFrom = (tokens + handle.tokens) / 2;
       this.#serve();
     };
     handle.grow(all).then(answered, answered);
