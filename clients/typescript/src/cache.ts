@@ -12,6 +12,12 @@ const leastLeft = 1 / 4;
 /** For how long a lock is not cached that others have wanted back twice. It doubles. */
 const minPause = 100;
 const maxPause = 60_000;
+/**
+ * After how many uses, and how much time, the event loop has a turn: uses that make nothing wait would keep it from
+ * reading notices, and from all else.
+ */
+const maxInTurn = 100;
+const maxTurn = 10;
 /** Of how many locks it is remembered that others have wanted them back. */
 const maxRecalls = 10_000;
 
@@ -23,8 +29,10 @@ export class Cache {
   readonly #leases = new Map<string, CachedLease>();
   /** Until when locks are not cached that others have wanted back, the latest last. */
   readonly #recalls = new Map<string, { until: number; pause: number }>();
-  /** How many uses have begun. */
+  /** How many uses have begun, and how many had when the event loop had its last turn, and when that was. */
   uses = 0;
+  #turnedAt = 0;
+  #turned = -Infinity;
 
   /** @param acquire asks the service for a lease. */
   constructor(
@@ -50,13 +58,15 @@ export class Cache {
   /** Returns a use that begins at once; undefined if none does. */
   begin(request: LockRequest, signal: AbortSignal | undefined): Use | undefined {
     const lease = this.#leases.get(request.key);
-    return lease?.fits(request) === true && signal?.aborted !== true ? lease.begin() : undefined;
+    const mayBegin = lease?.fits(request) === true && signal?.aborted !== true && !this.#isTurnDue;
+    return mayBegin ? lease.begin() : undefined;
   }
 
   /** Returns a use of a cached lease, or a lease that is not cached. One with other terms is returned first. */
   async hold(request: LockRequest, signal: AbortSignal | undefined): Promise<Holding> {
     const { clock, sender } = this.core;
     const until = request.wait === 0 ? Infinity : clock.now() + request.wait;
+    if (this.#isTurnDue) await this.#turn();
     for (;;) {
       signal?.throwIfAborted();
       const wait = request.wait === 0 ? 0 : Math.max(Math.ceil(until - clock.now()), 1); // 0 is another request
@@ -88,6 +98,19 @@ export class Cache {
   /** Ends the waits, because the client is closed. Its leases are released as others are. */
   close(): void {
     for (const lease of this.#leases.values()) lease.settle("again");
+  }
+
+  get #isTurnDue(): boolean {
+    return this.uses >= this.#turnedAt + maxInTurn && this.core.clock.now() >= this.#turned + maxTurn;
+  }
+
+  async #turn(): Promise<void> {
+    const { setImmediate = setTimeout } = globalThis as { setImmediate?: (call: () => void) => unknown };
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+    this.#turnedAt = this.uses;
+    this.#turned = this.core.clock.now();
   }
 
   #isPaused(key: string): boolean {

@@ -351,6 +351,29 @@ test("no use begins when the client closes", async () => {
   assert.deepEqual(sim.asked.map(({ request }) => request.cache), [0]);
 });
 
+test("uses that follow one another let the event loop turn", async () => {
+  const { sim, lease, use } = await cached();
+  lease.tokens = 1_000_000;
+  await use.release();
+  let turns = 0;
+  let isDone = false;
+  const count = async (): Promise<void> => {
+    for (; !isDone; turns++) await setImmediate();
+  };
+  const counted = count();
+  const work = async (): Promise<void> => {
+    for (let i = 0; i < 500; i++) {
+      sim.now += 1;
+      sim.lease?.renewed();
+      await (await sim.acquire()).release();
+    }
+  };
+  await Promise.all([work(), work()]);
+  isDone = true;
+  await counted;
+  assert.ok(turns >= 4, `${turns} turns`);
+});
+
 test("a call that waits is cancelled", async () => {
   const { sim, use } = await cached();
   const stop = new AbortController();
