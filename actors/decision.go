@@ -113,7 +113,7 @@ func (d *decision) broken() *journal.Change {
 // confirms reports whether the request confirms the loss of this lease. Otherwise its hold has ended by itself.
 func (d *decision) confirms(g *journal.Grant) bool {
 	e, ok := d.request.Event.(lease.Confirm)
-	return ok && e.Request.GetToken() == g.GetToken()
+	return ok && g.Has(messages.Token(e.Request.GetToken()))
 }
 
 // inbox is where the answer goes, without the last token, which names the answer. It is all that is known of the

@@ -51,14 +51,14 @@ func (o *observation) final(d *decision) {
 	}
 	for _, change := range d.outcome.Changes {
 		g := change.GetGrant()
-		switch token := messages.Token(g.GetToken()); {
+		switch token := g.Last(); {
 		case change.GetKind() == messages.Event_CONFIRMED && d.confirms(g):
 			o.audit("loss confirmed", d, change)
 		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
 			o.shard.lateTokens.Add(1)
 			o.shard.cfg.Log.Warn("tokens are running out: move to another name",
 				append(resourceAttributes(g.GetResource()),
-					"token", g.GetToken(), "last", uint64(messages.MaxToken))...)
+					"token", uint64(token), "last", uint64(messages.MaxToken))...)
 		}
 	}
 }

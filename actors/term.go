@@ -260,6 +260,7 @@ func (t *term) nextCommit() *journal.Record {
 		// the resources decided what the ledger refuses: a bug
 		panic(fmt.Errorf("%s is not stored: %w", r.Describe(), err))
 	}
+	r.SetFormat()
 	t.staged = staged
 	return r
 }

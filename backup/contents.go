@@ -12,7 +12,7 @@ import (
 // Contents says what a backup has.
 type Contents struct {
 	Header *archive.Header
-	// Leases counts the leases that are held, Lost the lost ones that hold their resources back, and Free the resources
+	// Leases counts the leases that are held, Lost the ended ones that hold their resources back, and Free the resources
 	// that are free and remembered.
 	Leases, Lost, Free int
 	// Position, Number and Epoch are the highest of all shards, Floor is the highest low-water mark, and Highest the
@@ -67,9 +67,12 @@ func (c *Contents) addPage(p *journal.Page) {
 	c.Floor = max(c.Floor, messages.Token(p.GetFloor()))
 	c.Highest = max(c.Highest, c.Floor)
 	for _, e := range p.GetEntries() {
-		c.Highest = max(c.Highest, messages.Token(e.GetReserved()), messages.Token(e.GetGrant().GetToken()))
+		c.Highest = max(c.Highest, messages.Token(e.GetReserved()), e.GetGrant().Last()) // mutant: BackupForgetsABlock
 		c.Leases += len(e.GetOthers())
 		c.Lost += len(e.GetLost())
+		if e.GetRestingMs() > 0 && len(e.GetLost()) == 0 {
+			c.Lost++
+		}
 		switch {
 		case e.GetState() == messages.Event_ACQUIRED && e.GetGrant() != nil:
 			c.Leases++
@@ -82,5 +85,5 @@ func (c *Contents) addPage(p *journal.Page) {
 // isFree reports whether a resource is neither held nor held back.
 func isFree(e *journal.Entry) bool {
 	return (e.GetGrant() == nil || e.GetState() != messages.Event_ACQUIRED) && len(e.GetOthers()) == 0 &&
-		len(e.GetLost()) == 0
+		len(e.GetLost()) == 0 && e.GetRestingMs() == 0
 }

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// DefaultAhead covers a million grants a second for a day, or a thousand ephemeral ones.
-	DefaultAhead = 100_000_000_000
-	// MaxAhead leaves room for hundreds of restores below [messages.MaxToken].
-	MaxAhead = 1_000_000_000_000
+	// DefaultAhead covers a million tokens a second for eleven days.
+	DefaultAhead = 1_000_000_000_000
+	// MaxAhead leaves room for dozens of restores below [messages.MaxToken].
+	MaxAhead = 10_000_000_000_000
 )
 
 var (
@@ -34,8 +34,9 @@ type Restore struct {
 	// File is the backup, and Contents what [Inspect] has found in it.
 	File     io.ReadSeeker
 	Contents *Contents
-	// Ahead is how far above all tokens of the backup new ones begin: at least the number of grants of the whole
-	// deployment since the backup, of which an ephemeral one counts as 1 000, and the Ahead of all restores since. At
+	// Ahead is how far above all tokens of the backup new ones begin: at least the number of tokens that the whole
+	// deployment has issued since the backup, of which a reservation for ephemeral leases counts as 1 000 and a block as
+	// all of its tokens, and the Ahead of all restores since. At
 	// most [MaxAhead]. 0: there were none, and all tokens stay as they are.
 	Ahead uint64
 	// Shards is the number of shards to fill, and Target the journal of each. They are empty.
@@ -129,10 +130,12 @@ func through(p *journal.Page) float64 {
 // commit returns the commit with which each journal begins. It has no changes, so no events are owed.
 func (r *Restore) commit() *journal.Record {
 	number := r.Contents.Number + r.leap() + 2 // above 1, also of a deployment without commits
-	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
+	first := &journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{
 		Epoch: r.Contents.Epoch + r.leap() + 1, Number: number, Opened: true, AtMs: r.AtMs, Published: number,
 		Writer: &journal.Writer{Node: "holdfast-restore"},
 	}}}
+	first.SetFormat()
+	return first
 }
 
 // load puts the resources of a shard into its ledger.

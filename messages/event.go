@@ -98,6 +98,7 @@ func (x *Event) AppendJSON(b []byte) []byte {
 	o.time("at_ms", x.GetAtMs())
 	o.text("reason", x.GetReason())
 	o.truth("held_back", x.GetHeldBack())
+	o.number("resting_ms", uint64(x.GetRestingMs()))
 	return append(o.b, '}')
 }
 
@@ -116,6 +117,7 @@ func (x *Lease) appendJSON(b []byte) []byte {
 	o.numbers("slots", x.GetSlots())
 	o.text("session", x.GetSession())
 	o.text("identity", x.GetIdentity())
+	o.number("tokens", uint64(x.GetTokens()))
 	return append(o.b, '}')
 }
 

@@ -24,6 +24,10 @@ const (
 	MaxOrder uint64 = 1<<53 - 1
 	// MaxPermits is how many permits one lease may take: each has a number, which records and replies carry.
 	MaxPermits = 1000
+	// MaxBlock is how many tokens an acquire or one extend may add to a lease: a second of the fastest client.
+	MaxBlock uint32 = 1_000_000
+	// MaxTokens is how many tokens a lease may have. They fit 32 bits.
+	MaxTokens uint32 = 4_000_000_000
 	// MaxMetadataEntries and MaxMetadataBytes (keys and values together) are small, because every
 	// record, reply and event of the lease carries the metadata.
 	MaxMetadataEntries = 16

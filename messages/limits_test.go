@@ -145,3 +145,19 @@ func escapedJSON(t *testing.T, m proto.Message) []byte {
 	}
 	return []byte(b.String())
 }
+
+// A request asks for no more tokens than one client uses in a second, and a lease has no more than 32 bits hold.
+func TestTokensAreBounded(t *testing.T) {
+	limits := messages.DefaultLimits()
+	acquire := &messages.AcquireRequest{Owner: "a", TtlMs: 1000, Tokens: messages.MaxBlock}
+	extend := &messages.ExtendRequest{Owner: "a", TtlMs: 1000, Tokens: messages.MaxTokens}
+	for _, m := range []proto.Message{acquire, extend} {
+		if err := limits.Check(m); err != nil {
+			t.Error(err)
+		}
+	}
+	acquire.Tokens++
+	extend.Tokens++
+	wantInvalid(t, limits.Check(acquire), `tokens: at most 1000000, got 1000001`)
+	wantInvalid(t, limits.Check(extend), `tokens: at most 4000000000, got 4000000001`)
+}

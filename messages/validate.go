@@ -22,7 +22,7 @@ func (l *Limits) Check(m proto.Message) error {
 	case *ExtendRequest:
 		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkTTL(r.GetTtlMs()),
 			checkSecret(r.GetSecret()),
-			checkExtendSession(r), checkOrder(r.GetOrder()))
+			checkExtendSession(r), checkOrder(r.GetOrder()), checkGrowth(r))
 	case *GetRequest:
 		return nil // every value is legal
 	case *BreakRequest:
@@ -53,6 +53,8 @@ func (l *Limits) checkAcquire(r *AcquireRequest) error {
 		l.checkMetadata(r.GetMetadata()),
 		checkPermits(r.GetLimit(), r.GetPermits()),
 		l.checkDelay(r),
+		checkBlock(r),
+		l.checkMinHold(r),
 		checkSession(r.GetSession()),
 		checkSecretHash(r.GetSecretHash()),
 		checkSecret(r.GetSecret()),
@@ -66,6 +68,52 @@ func (l *Limits) checkDelay(r *AcquireRequest) error {
 	}
 	if r.GetDurability() == Durability_EPHEMERAL && (r.GetDelayMs() > 0 || r.GetConfirm()) {
 		return Invalid("durability", "PERSISTENT, since delay_ms or confirm is set", r.GetDurability().String())
+	}
+	return nil
+}
+
+// checkBlock allows more than one token to a lease that one process alone holds.
+func checkBlock(r *AcquireRequest) error {
+	if r.GetTokens() <= 1 {
+		return nil
+	}
+	if err := checkRange("tokens", uint64(r.GetTokens()), 0, uint64(MaxBlock)); err != nil {
+		return err
+	}
+	switch {
+	case r.GetLimit() > 1:
+		return Invalid("limit", "0 or 1 beside tokens: a shared lease has one token", strconv.Itoa(int(r.GetLimit())))
+	case r.GetReentrant():
+		return Invalid("reentrant", "false beside tokens: a block belongs to one process", "true")
+	}
+	return nil
+}
+
+// checkGrowth leaves what the lease has to its owner.
+func checkGrowth(r *ExtendRequest) error {
+	if err := checkRange("tokens", uint64(r.GetTokens()), 0, uint64(MaxTokens)); err != nil {
+		return err
+	}
+	if r.GetTokens() > 0 && r.GetLimit() > 0 {
+		return Invalid("tokens", "none beside limit: a shared lease has one token", "both")
+	}
+	return nil
+}
+
+// checkMinHold refuses a shortest hold of an ephemeral lease: its end by a move of the shard is not known.
+func (l *Limits) checkMinHold(r *AcquireRequest) error {
+	if r.GetMinHoldMs() == 0 {
+		return nil
+	}
+	if err := checkRange("min_hold_ms", uint64(r.GetMinHoldMs()), 0, uint64(l.GetMaxDelayMs())); err != nil {
+		return err
+	}
+	switch {
+	case r.GetLimit() > 1:
+		return Invalid("limit", "0 or 1 beside min_hold_ms: only an exclusive lease has a shortest hold",
+			strconv.Itoa(int(r.GetLimit())))
+	case r.GetDurability() == Durability_EPHEMERAL:
+		return Invalid("durability", "PERSISTENT, since min_hold_ms is set", r.GetDurability().String())
 	}
 	return nil
 }

@@ -23,6 +23,6 @@ func breakLease(t *turn, e Break) {
 // revoke takes back a grant that reached no client.
 func revoke(t *turn, e Undeliverable) {
 	if h, held := t.image.Find(e.Token); held && t.unacknowledged.has(e.Token) {
-		t.finish(h, messages.Event_RELEASED, "the client was gone")
+		t.withdraw(h, "the client was gone")
 	}
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -17,14 +18,17 @@ func extend(t *turn, e Extend) {
 		t.answer(e.From, notOwn(t, who, r.GetToken(), messages.Status_NOT_HELD))
 		return
 	}
-	if isLate(r.GetOrder(), h.Grant.GetExtendOrder()) {
-		if uint64(r.GetLimit()) <= limitOf(h.Grant.GetLimit()) {
-			t.confirm(e.From, messages.Status_EXTENDED, h)
-			return
+	late := isLate(r.GetOrder(), h.Grant.GetExtendOrder())
+	if late {
+		r = &messages.ExtendRequest{
+			Token: r.GetToken(), TtlMs: h.Grant.GetTtlMs(), Limit: r.GetLimit(), Tokens: r.GetTokens(),
 		}
-		r = &messages.ExtendRequest{Token: r.GetToken(), TtlMs: h.Grant.GetTtlMs(), Limit: r.GetLimit()}
 	}
-	refusal := mayBecome(t, h, r)
+	if late && uint64(r.GetLimit()) <= limitOf(h.Grant.GetLimit()) && r.GetTokens() <= max(h.Grant.GetTokens(), 1) {
+		t.confirm(e.From, messages.Status_EXTENDED, h)
+		return
+	}
+	refusal := cmp.Or(mayBecome(t, h, r), mayGrow(t, h, r))
 	if refusal == nil {
 		refusal = t.refusedSession(r.GetSession(), h.Grant.GetSecretHash())
 	}
@@ -34,6 +38,8 @@ func extend(t *turn, e Extend) {
 		return
 	case uint64(r.GetLimit()) > limitOf(h.Grant.GetLimit()):
 		h = downgrade(t, h, r)
+	case late:
+		h = grow(t, h, r)
 	default:
 		h = become(t, h, successor(t, h, r)) // mutant: ExtendWithoutEffect
 	}
@@ -48,6 +54,7 @@ func isLate(order, highest uint64) bool { return order != 0 && order < highest }
 func successor(t *turn, h Lease, r *messages.ExtendRequest) *journal.Grant {
 	return with(h.Grant, func(g *journal.Grant) {
 		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
+		g.Tokens = grown(t, h, r)
 		switch inSession := len(g.GetSession()) > 0; {
 		case r.GetSession() != "":
 			x := t.sessions.enter(t.now.Instant, r.GetSession(), r.GetTtlMs(), g.GetSecretHash())
@@ -87,13 +94,57 @@ func mayBecome(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
 	case t.image.Holders() > 1:
 		return refuse(fmt.Sprintf("%d, that of the lease, while %d leases are held: "+
 			"only a lease that is held alone is downgraded", present, t.image.Holders()))
+	case h.Grant.GetMinHoldMs() > 0:
+		return refuse(fmt.Sprintf("%d, that of the lease, which has a shortest hold: "+
+			"release it and acquire another", present))
 	case t.image.HeldBack():
 		return refuse(fmt.Sprintf("%d, that of the lease, while a lost lease holds the resource back: "+
 			"only a lease that is held alone is downgraded", present))
-	case t.image.Token() >= messages.MaxToken:
-		return t.exhausted()
 	}
-	return nil
+	return t.refusedTokens(1)
+}
+
+// mayGrow returns why a lease may not have as many tokens as the request says, nil if it may. Behind a lease that a
+// backup has there may have been others: its token is below theirs, and so must all tokens be that it gets.
+func mayGrow(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
+	present := max(h.Grant.GetTokens(), 1)
+	if r.GetTokens() <= present {
+		return nil
+	}
+	more := r.GetTokens() - present
+	switch {
+	case limitOf(h.Grant.GetLimit()) > 1:
+		return invalid(messages.Invalid("tokens", "none of a shared lease, which has one token", fmt.Sprint(r.GetTokens())))
+	case more > messages.MaxBlock:
+		return invalid(messages.Invalid("tokens", fmt.Sprintf("at most %d, which is %d more than the lease has",
+			present+messages.MaxBlock, messages.MaxBlock), fmt.Sprint(r.GetTokens())))
+	case t.image.Token() > h.Grant.Last(): // mutant: GrowthIntoIssuedTokens
+		refusal := t.reply(messages.Status_EXHAUSTED)
+		refusal.Error = fmt.Sprintf("resource %q: tokens behind %d, the last one of the lease, may have been issued "+
+			"before a restore; release it and acquire another", t.name(), h.Grant.Last())
+		return refusal
+	}
+	return t.refusedTokens(messages.Token(more))
+}
+
+// grow lets a lease have more tokens, and leaves it as it is otherwise.
+func grow(t *turn, h Lease, r *messages.ExtendRequest) Lease {
+	before := h.Grant
+	h.Grant = with(before, func(g *journal.Grant) { g.Tokens = grown(t, h, r) })
+	t.apply(t.now.Instant, before, &journal.Change{Kind: messages.Event_UPDATED, Grant: h.Grant})
+	return h
+}
+
+// grown returns how many tokens a lease has after an extend; 0: one. Those of an ephemeral one are reserved.
+func grown(t *turn, h Lease, r *messages.ExtendRequest) uint32 {
+	if r.GetTokens() <= max(h.Grant.GetTokens(), 1) {
+		return h.Grant.GetTokens()
+	}
+	t.blocks.take(t.now.Instant, messages.Token(r.GetTokens()-max(h.Grant.GetTokens(), 1)))
+	if h.isEphemeral() {
+		t.reserve(h.token() + messages.Token(r.GetTokens()) - 1) // mutant: GrowthIsNotReserved
+	}
+	return r.GetTokens()
 }
 
 // prolong lets a lease run from now for this TTL at least.
@@ -118,7 +169,7 @@ func downgrade(t *turn, h Lease, r *messages.ExtendRequest) Lease {
 			g.TtlMs = r.GetTtlMs()
 		}
 		g.Token, g.Phase, g.Former = token, token, h.Grant.GetToken()
-		g.Limit, g.Slots = r.GetLimit(), slotsOf(h.Grant)
+		g.Limit, g.Slots, g.Tokens = r.GetLimit(), slotsOf(h.Grant), 0
 		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder()) // mutant: DowngradeForgetsTheOrder
 	})
 	t.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: downgraded})

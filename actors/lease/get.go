@@ -5,7 +5,7 @@ import "github.com/holdfast-io/holdfast/messages"
 func get(t *turn, e Get) {
 	r := t.reply(messages.Status_FREE)
 	last := t.image.Last()
-	switch token := last.token(); {
+	switch token := last.Grant.Last(); {
 	case !t.image.IsFree():
 		r = t.replyTaken()
 	case token > 0 && token == t.image.Token(): // behind a floor, nothing is known of the last one

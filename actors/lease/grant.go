@@ -7,12 +7,14 @@ import (
 
 // grant gives permits to r, under the next token.
 func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited bool) {
-	if t.image.Token() >= messages.MaxToken {
-		t.out.Answers = append(t.out.Answers, Answer{To: to, Reply: t.exhausted(), Waited: waited})
+	n := blockOf(r.GetTokens())
+	if refusal := t.refusedTokens(n); refusal != nil {
+		t.out.Answers = append(t.out.Answers, Answer{To: to, Reply: refusal, Waited: waited})
 		return
 	}
+	t.blocks.take(t.now.Instant, n)
 	if r.GetDurability() == messages.Durability_EPHEMERAL {
-		t.reserve(t.image.Token() + 1)
+		t.reserve(t.image.Token() + n)
 	}
 	t.past.keepLast(t.now.Instant, t.image.Last())
 	g := &journal.Grant{
@@ -28,6 +30,10 @@ func (t *turn) grant(r *messages.AcquireRequest, to messages.ReplyTo, waited boo
 		DelayMs:      r.GetDelayMs(),
 		Confirm:      r.GetConfirm(),
 		Identity:     to.Origin.Identity,
+		MinHoldMs:    r.GetMinHoldMs(),
+	}
+	if r.GetTokens() > 1 {
+		g.Tokens = r.GetTokens()
 	}
 	if r.GetLimit() > 1 {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), t.image.freeSlots(permitsOf(r)), t.image.phase(g.GetToken())

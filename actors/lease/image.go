@@ -35,25 +35,28 @@ func (i *Image) Last() Lease { return i.leases.last }
 // Held reports whether the resource is held.
 func (i *Image) Held() bool { return i.leases.last.isHeld() || i.leases.earlier.counts().held > 0 }
 
-// HeldBack reports whether nothing may be granted because of lost leases.
-func (i *Image) HeldBack() bool { return i.leases.last.isLost() || i.leases.earlier.counts().lost > 0 }
+// HeldBack reports whether nothing may be granted because of leases that have ended: lost ones, or one whose shortest
+// hold is not over.
+func (i *Image) HeldBack() bool {
+	return i.leases.last.holdsBack() || i.leases.earlier.counts().ended > 0
+}
 
 // IsFree reports whether the resource is neither held nor held back.
 func (i *Image) IsFree() bool { return !i.Held() && !i.HeldBack() }
 
-// Counts are the leases that are held, those of them that are shared, and the lost ones that hold the resource back.
-type Counts struct{ Held, Shared, Lost int }
+// Counts are the leases that are held, those of them that are shared, and the ended ones that hold the resource back.
+type Counts struct{ Held, Shared, Ended int }
 
 // Counts returns how many leases there are of each kind.
 func (i *Image) Counts() Counts {
 	t := i.leases.tally()
-	return Counts{Held: int(t.held), Shared: int(t.shared), Lost: int(t.lost)}
+	return Counts{Held: int(t.held), Shared: int(t.shared), Ended: int(t.ended)}
 }
 
 // Leases returns how many leases are held, or hold the resource back.
 func (i *Image) Leases() int {
 	c := i.Counts()
-	return c.Held + c.Lost
+	return c.Held + c.Ended
 }
 
 // Holders returns how many leases are held.
@@ -93,15 +96,26 @@ func (i *Image) Holdings() iter.Seq[Lease] {
 	}
 }
 
-// Lost iterates over the lost leases that hold the resource back, the oldest first. The image must not change
+// Ended iterates over the ended leases that hold the resource back, the oldest first. The image must not change
 // meanwhile.
-func (i *Image) Lost() iter.Seq[Lease] {
+func (i *Image) Ended() iter.Seq[Lease] {
 	return func(yield func(Lease) bool) {
 		if !i.HeldBack() {
 			return
 		}
 		for place := range i.leases.len() {
-			if l := i.leases.at(place); l.isLost() && !yield(*l) {
+			if l := i.leases.at(place); l.holdsBack() && !yield(*l) {
+				return
+			}
+		}
+	}
+}
+
+// Lost is [Image.Ended] without a lease that only rests.
+func (i *Image) Lost() iter.Seq[Lease] {
+	return func(yield func(Lease) bool) {
+		for l := range i.Ended() {
+			if l.isLost() && !yield(l) {
 				return
 			}
 		}
@@ -116,30 +130,39 @@ func (i *Image) Find(token messages.Token) (Lease, bool) {
 	return Lease{}, false
 }
 
-// FindLost returns the lease with this token, if it is lost and holds the resource back.
-func (i *Image) FindLost(token messages.Token) (Lease, bool) {
-	if l := i.leases.find(token); l != nil && l.isLost() {
+// FindEnded returns the lease with this token, if it has ended and holds the resource back.
+func (i *Image) FindEnded(token messages.Token) (Lease, bool) {
+	if l := i.leases.find(token); l != nil && l.holdsBack() {
 		return *l, true
 	}
 	return Lease{}, false
 }
 
-// endedAs reports whether the lease with this token is the last one, and has ended in this way.
+// endedAs reports whether the lease with this token is the last one, and has ended in this way. Of a shrunk one all
+// tokens count that it has had: these are from the former one on.
 func (i *Image) endedAs(token messages.Token, how messages.Event_Kind) bool {
-	return i.leases.isLast(token) && i.leases.last.How == how
+	g := i.leases.last.Grant
+	had := g.Has(token) || i.OwnerDigest != 0 && g.GetFormer() > 0 &&
+		token >= messages.Token(g.GetFormer()) && token < messages.Token(g.GetToken())
+	return had && i.leases.last.How == how
 }
 
-// lostWeight is [Image.Weight] for the lost leases that hold the resource back.
-func (i *Image) lostWeight() (n int) {
-	for l := range i.Lost() {
+// hasRested reports whether the lease with this token is the last one, was released, and had a shortest hold.
+func (i *Image) hasRested(token messages.Token) bool {
+	return i.endedAs(token, messages.Event_RELEASED) && i.leases.last.Grant.GetMinHoldMs() > 0
+}
+
+// endedWeight is [Image.Weight] for the ended leases that hold the resource back.
+func (i *Image) endedWeight() (n int) {
+	for l := range i.Ended() {
 		n += weightOf(l.Grant)
 	}
 	return n
 }
 
-// firstLost returns the oldest of the lost leases that hold the resource back, false if there is none.
-func (i *Image) firstLost() (Lease, bool) {
-	for l := range i.Lost() {
+// firstEnded returns the oldest of the ended leases that hold the resource back, false if there is none.
+func (i *Image) firstEnded() (Lease, bool) {
+	for l := range i.Ended() {
 		return l, true
 	}
 	return Lease{}, false
@@ -162,7 +185,9 @@ func (i *Image) first() (l Lease) {
 }
 
 // Token returns the highest token that may have been issued, 0 if none.
-func (i *Image) Token() messages.Token { return max(i.Floor, i.leases.last.token()) }
+func (i *Image) Token() messages.Token {
+	return max(i.Floor, i.leases.last.Grant.Last()) // mutant: BlockDoesNotMoveTheCounter
+}
 
 // Soonest returns the earliest deadline of the leases that are held and of the delays, [Never] if there is none.
 func (i *Image) Soonest() Instant {
@@ -193,12 +218,9 @@ func (i *Image) due(now Instant) (Lease, bool) {
 // journal whose begin is not known, is left out.
 func (i *Image) Apply(c *journal.Change, now Instant) {
 	g := c.GetGrant()
-	token, before := messages.Token(g.GetToken()), Instant(0)
+	token := messages.Token(g.GetToken())
 	known := i.leases.find(token)
-	if known != nil {
-		before = known.Deadline
-	}
-	switch l := changed(c, before, now); {
+	switch l := changed(c, known, now); {
 	case g == nil:
 		i.Floor = messages.Token(c.GetReserved())
 	case c.GetKind() == messages.Event_ACQUIRED:
@@ -207,7 +229,7 @@ func (i *Image) Apply(c *journal.Change, now Instant) {
 	case i.leases.last.Grant == nil || i.leases.isLast(token):
 		i.leases.last = l
 		i.OwnerDigest = 0
-	case known != nil || l.isLost():
+	case known != nil || l.holdsBack():
 		i.leases.putEarlier(l)
 	}
 }
@@ -217,7 +239,10 @@ func (i *Image) Apply(c *journal.Change, now Instant) {
 func (i *Image) Restart(now Instant, left Left) {
 	for place := range i.leases.len() {
 		l := i.leases.at(place)
-		l.Deadline = left.ofLease(l.Grant, l.fullTime(now), now)
+		l.restart(now)
+		if l.Deadline = left.ofLease(l.Grant, l.Deadline, now); l.holdsBack() {
+			l.Rest = min(l.Rest, l.Deadline)
+		}
 	}
 }
 
@@ -242,6 +267,6 @@ func (i *Image) ephemeral() bool {
 // stands for whatever it was. Behind a floor there may have been later ones, of which nothing is known.
 func (i *Image) lastOf(who caller, token uint64) bool {
 	g := i.leases.last.Grant
-	return g != nil && i.wasOf(who) && i.Token() == messages.Token(g.GetToken()) &&
+	return g != nil && i.wasOf(who) && i.Token() == g.Last() &&
 		(token == 0 || token == g.GetToken() || token == g.GetFormer())
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// leases are the leases of a resource in the order of their tokens: those that are held, those that are lost and hold
+// leases are the leases of a resource in the order of their tokens: those that are held, those that have ended and hold
 // the resource back, and the last one granted, however it ended. The last one stands by itself, so that a mutex needs
 // no memory for a list. A copy shares the list with its original: see [leases.clone].
 type leases struct {
@@ -34,9 +34,9 @@ type earlierLease struct {
 
 // tally counts leases.
 type tally struct {
-	// held, shared and sessions are how many are held, held and shared, and held in a session; lost how many hold the
+	// held, shared and sessions are how many are held, held and shared, and held in a session; ended how many hold the
 	// resource back.
-	held, shared, sessions, lost uint32
+	held, shared, sessions, ended uint32
 	// permits are those of the leases that are held.
 	permits uint64
 }
@@ -51,21 +51,21 @@ func tallyOf(l *Lease) (t tally) {
 		if len(l.Grant.GetSession()) > 0 {
 			t.sessions = 1
 		}
-	case l.isLost():
-		t.lost = 1
+	case l.holdsBack():
+		t.ended = 1
 	}
 	return t
 }
 
 func (t tally) plus(u tally) tally {
 	return tally{
-		t.held + u.held, t.shared + u.shared, t.sessions + u.sessions, t.lost + u.lost, t.permits + u.permits,
+		t.held + u.held, t.shared + u.shared, t.sessions + u.sessions, t.ended + u.ended, t.permits + u.permits,
 	}
 }
 
 func (t tally) minus(u tally) tally {
 	return tally{
-		t.held - u.held, t.shared - u.shared, t.sessions - u.sessions, t.lost - u.lost, t.permits - u.permits,
+		t.held - u.held, t.shared - u.shared, t.sessions - u.sessions, t.ended - u.ended, t.permits - u.permits,
 	}
 }
 
@@ -100,7 +100,7 @@ func (l *leases) at(place int) *Lease {
 
 // find returns the lease with this token, nil if there is none. A change of the list makes it invalid.
 func (l *leases) find(token messages.Token) *Lease {
-	if l.isLast(token) {
+	if l.last.Grant.Has(token) { // only the last lease can have a block, since it is held alone
 		return &l.last
 	}
 	if place, ok := l.earlier.place(token); ok {
@@ -215,7 +215,7 @@ func (l *leases) weight() (n int) {
 // weightOf estimates the stored bytes of a lease from above. One that may hold its resource back counts twice: its loss
 // and the end of the hold may be in one commit, and a page has it twice if it was the last one granted.
 func weightOf(g *journal.Grant) int {
-	if g.HoldsBack() {
+	if g.HoldsBack() || g.GetMinHoldMs() > 0 {
 		return 2 * g.Weight()
 	}
 	return g.Weight()

@@ -29,7 +29,7 @@ func (i *Image) reentered(who caller, r *messages.AcquireRequest) (own Lease, ok
 	}
 	for h := range i.Holdings() {
 		same := limitOf(h.Grant.GetLimit()) == limitOf(r.GetLimit()) && permitsHeld(h.Grant) == permitsOf(r)
-		if same && who.owns(h.Grant) {
+		if same && h.Grant.GetTokens() <= 1 && who.owns(h.Grant) { // mutant: BlockIsShared
 			own, ok = h, true
 		}
 	}

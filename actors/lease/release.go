@@ -36,7 +36,7 @@ func releaseRequest(t *turn, who caller, e Release) {
 	id := e.Request.GetRequestId()
 	status := messages.Status_NOT_HELD
 	if h, ok := t.image.granted(who, id); ok { // mutant: ReleaseOfARequestReleasesAnother
-		t.finish(h, messages.Event_RELEASED, "")
+		t.withdraw(h, "")
 		status = messages.Status_RELEASED
 	} else if past, ok := t.past.recallRelease(&t.image, who, id); ok && past.granted() {
 		status = past.status()

@@ -24,18 +24,18 @@ func (t *turn) replyLease(status messages.Status, h Lease) *messages.Reply {
 // become six, an answer is below 512 KB all the same.
 const maxShownBytes = 64 << 10
 
-// replyTaken is an answer that shows why the resource cannot be had: who holds it, or the first of the lost leases, and
-// how long all of them hold the resource back.
+// replyTaken is an answer that shows why the resource cannot be had: who holds it, or the first of the ended leases that
+// hold it back, and how long all of them do.
 func (t *turn) replyTaken() *messages.Reply {
 	r := t.reply(messages.Status_HELD)
 	t.showHolders(r)
-	lost := slices.Collect(t.image.Lost())
-	if len(lost) == 0 {
+	ended := slices.Collect(t.image.Ended())
+	if len(ended) == 0 {
 		r.Lease = r.Holders[0]
 		return r
 	}
-	last := slices.MaxFunc(lost, func(x, y Lease) int { return cmp.Compare(x.Deadline, y.Deadline) })
-	r.Status, r.Lease, r.LeftMs = messages.Status_HELD_BACK, lost[0].Grant.Lease(0), last.delayLeft(t.now.Instant)
+	last := slices.MaxFunc(ended, func(x, y Lease) int { return cmp.Compare(x.Deadline, y.Deadline) })
+	r.Status, r.Lease, r.LeftMs = messages.Status_HELD_BACK, ended[0].Grant.Lease(0), last.delayLeft(t.now.Instant)
 	return r
 }
 
@@ -60,8 +60,8 @@ func (t *turn) overloaded(why string) *messages.Reply {
 
 func (t *turn) exhausted() *messages.Reply {
 	r := t.reply(messages.Status_EXHAUSTED)
-	r.Error = fmt.Sprintf("resource %q: its tokens have reached %d, the last there is; use another name",
-		t.name(), messages.MaxToken)
+	r.Error = fmt.Sprintf("resource %q: its tokens have reached %d, and the last one is %d; use another name",
+		t.name(), t.image.Token(), messages.MaxToken)
 	return r
 }
 

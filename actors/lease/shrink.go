@@ -14,12 +14,15 @@ func (i *Image) Shrink() Image {
 	switch g := last.Grant; {
 	case !i.IsFree():
 		return *i
-	case g == nil || i.Floor > last.token():
+	case g == nil || i.Floor > g.Last():
 		return Image{Floor: i.Token()} // there may have been later leases, of which nothing is known
 	case i.OwnerDigest != 0:
 		return *i
 	default:
-		last.Grant = &journal.Grant{Resource: g.GetResource(), Token: g.GetToken(), Former: g.GetFormer()}
+		last.Grant = &journal.Grant{Resource: g.GetResource(), Token: uint64(g.Last()), Former: g.GetFormer()}
+		if g.GetTokens() > 1 { // the token that names the lease; none with a block was downgraded
+			last.Grant.Former = g.GetToken() // mutant: TombstoneOfABlockForgetsItsName
+		}
 		return Image{leases: leases{last: last}, OwnerDigest: digest(g.GetOwner(), g.GetSecretHash())}
 	}
 }

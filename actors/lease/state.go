@@ -12,6 +12,7 @@ type State struct {
 	// unacknowledged are the grants of whose holders nothing has been received since.
 	unacknowledged unacknowledged
 	past           past
+	blocks         blocks
 	sessions       *Sessions
 	// hasEphemeral: an ephemeral lease was granted here.
 	hasEphemeral bool

@@ -11,6 +11,7 @@ func (i *Image) Entry(resource string) *journal.Entry {
 	last := i.leases.last
 	e := &journal.Entry{
 		Grant: last.Grant, State: last.How, Reserved: uint64(i.Floor), OwnerDigest: i.OwnerDigest,
+		RestingMs: last.RestMs, // mutant: RestNotStored
 	}
 	if last.Grant == nil {
 		e.Resource = resource
@@ -31,7 +32,7 @@ func (i *Image) Entry(resource string) *journal.Entry {
 func Restore(e *journal.Entry) Image {
 	i := Image{
 		Floor: messages.Token(e.GetReserved()), OwnerDigest: e.GetOwnerDigest(),
-		leases: leases{last: Lease{Grant: e.GetGrant(), How: e.GetState()}},
+		leases: leases{last: Lease{Grant: e.GetGrant(), How: e.GetState(), RestMs: e.GetRestingMs()}},
 	}
 	for _, g := range e.GetOthers() {
 		i.leases.putEarlier(Lease{Grant: named(g, e.Name()), How: messages.Event_ACQUIRED})

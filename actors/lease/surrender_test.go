@@ -14,7 +14,7 @@ func TestSurrenderGivesAllFieldsBack(t *testing.T) {
 	r := &messages.AcquireRequest{
 		Owner: "bob", TtlMs: 2000, WaitMs: 3000, RequestId: "x", Durability: messages.Durability_EPHEMERAL,
 		Reentrant: true, Metadata: map[string]string{"host": "a"}, Limit: 5, Permits: 2, DelayMs: 9000, Confirm: true,
-		Session:    "the session of bob",
+		Session: "the session of bob", Tokens: 3, MinHoldMs: 7,
 		SecretHash: hashOf("a"), Secret: secretOf("a"),
 	}
 	fields := r.ProtoReflect().Descriptor().Fields()

@@ -43,9 +43,17 @@ func (t *turn) apply(at Instant, before *journal.Grant, c *journal.Change) {
 	t.out.Changes = append(t.out.Changes, c)
 }
 
-// end lets a lease end.
+// withdraw lets a lease end that its client does not know of, or has given back at once: nothing is left of it.
+func (t *turn) withdraw(l Lease, reason string) {
+	l.Rest = 0
+	t.end(l, messages.Event_RELEASED, reason)
+	t.serve()
+}
+
+// end lets a lease end. If its shortest hold is not over, the resource rests.
 func (t *turn) end(l Lease, kind messages.Event_Kind, reason string) {
-	t.apply(t.now.Instant, l.Grant, &journal.Change{Kind: kind, Grant: l.Grant, Reason: reason})
+	c := &journal.Change{Kind: kind, Grant: l.Grant, Reason: reason, RestingMs: l.restLeft(t.now.Instant)}
+	t.apply(t.now.Instant, l.Grant, c) // mutant: ReleaseEndsTheShortestHold
 	t.past.end(t.now.Instant, l.Grant, kind, t.image.leases.isLast(l.token()))
 	t.unacknowledged.remove(l.token())
 }

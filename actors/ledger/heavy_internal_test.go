@@ -223,8 +223,8 @@ func TestHeavyLossesFitIntoAMessage(t *testing.T) {
 				most = max(most, proto.Size(record))
 			}
 			image := k.ledger.Image("heavy")
-			if most > natsTakes || image.Counts().Lost != holders {
-				t.Errorf("a record with %d lost leases of %d has %d bytes", image.Counts().Lost, holders, most)
+			if most > natsTakes || image.Counts().Ended != holders {
+				t.Errorf("a record with %d lost leases of %d has %d bytes", image.Counts().Ended, holders, most)
 			}
 			e := &entry{Image: image}
 			if size := proto.Size(e.store("heavy")); size > image.Weight() {

@@ -107,11 +107,13 @@ func (l *Ledger) Image(resource string) lease.Image {
 
 // Next returns the commit that follows the last one, without changes.
 func (l *Ledger) Next(writer *journal.Writer, unixMillis int64) *journal.Record {
-	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{
+	r := &journal.Record{Body: &journal.Record_Commit{
 		Commit: &journal.Commit{
 			Epoch: l.tail.Epoch, Number: l.tail.Number + 1, Writer: writer, AtMs: unixMillis, Published: l.published,
 		},
 	}}
+	r.SetFormat()
+	return r
 }
 
 // TakeOver returns the commit with which the writer begins the next epoch.
@@ -221,9 +223,9 @@ func follows(i *lease.Image, c *journal.Change) error {
 		return fmt.Errorf("%w: %s of %s token %d where token %d stands (%s)", journal.ErrCorrupt,
 			what, messages.QuoteResource(c.Name()), token, i.Token(), last.How)
 	}
-	_, stands := i.Find(messages.Token(g.GetToken()))
+	before, stands := i.Find(messages.Token(g.GetToken()))
 	if c.GetKind() == messages.Event_CONFIRMED {
-		_, stands = i.FindLost(messages.Token(g.GetToken()))
+		before, stands = i.FindEnded(messages.Token(g.GetToken()))
 	}
 	switch {
 	case g == nil && (!i.Fits(math.MaxUint32, 1) || c.GetReserved() <= uint64(i.Token())):
@@ -231,12 +233,19 @@ func follows(i *lease.Image, c *journal.Change) error {
 	case g == nil:
 		return nil
 	// mutant: TokenReused, GrantWhileHeld, DowngradeKeepsItsToken
-	case c.GetKind() == messages.Event_ACQUIRED && (!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()):
+	case c.GetKind() == messages.Event_ACQUIRED && (!i.Admits(g) || messages.Token(g.GetToken()) <= last.Grant.Last()):
 		return wrong("grant", g.GetToken())
-	case c.GetKind() != messages.Event_ACQUIRED && !stands:
+	case c.GetKind() != messages.Event_ACQUIRED && (!stands || !continues(i, before.Grant, g)):
 		return wrong(c.GetKind().String(), g.GetToken())
 	}
 	return nil
+}
+
+// continues reports whether a lease may become g: it keeps its token and all others of a block, and gets more only if
+// none of these may have been issued.
+func continues(i *lease.Image, before, g *journal.Grant) bool {
+	isSame := g.GetToken() == before.GetToken() && g.Last() >= before.Last()
+	return isSame && (g.Last() == before.Last() || i.Token() == before.Last()) // mutant: GrowthIntoIssuedTokens
 }
 
 // load puts a stored page in the place of everything known about its part of the resources.

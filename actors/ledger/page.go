@@ -96,7 +96,7 @@ func (p *page) remove(resource string, e *entry) {
 func (p *page) count(e *entry, n int) {
 	p.weight += n * e.weight()
 	c := e.Counts()
-	p.leases, p.shared, p.lost = p.leases+n*(c.Held+c.Lost), p.shared+n*c.Shared, p.lost+n*c.Lost
+	p.leases, p.shared, p.lost = p.leases+n*(c.Held+c.Ended), p.shared+n*c.Shared, p.lost+n*c.Ended
 	switch {
 	case !e.IsFree():
 		p.taken += n

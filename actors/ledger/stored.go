@@ -48,7 +48,9 @@ func (p *page) store(tail journal.Tail, floor messages.Token) *journal.Record {
 	for resource, e := range p.entries {
 		stored.Entries = append(stored.Entries, e.store(resource)) // mutant: PageForgetsTheFree
 	}
-	return &journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: stored}}
+	r := &journal.Record{Body: &journal.Record_Page{Page: stored}}
+	r.SetFormat()
+	return r
 }
 
 func (e *entry) store(resource string) *journal.Entry {

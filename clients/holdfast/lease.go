@@ -18,8 +18,9 @@ type Claim = messages.Claim
 type Lease struct {
 	Resource string
 	Owner    string
-	// Token identifies the lease.
-	Token Token
+	// Token identifies the lease. Tokens is how many tokens it has, from Token on; 0: one.
+	Token  Token
+	Tokens uint32
 	// Fence is what the holder shows to the protected resource. It is the token of an exclusive lease; shared leases
 	// that are held at the same time have it in common.
 	Fence Token
@@ -49,6 +50,7 @@ func newLease(l *messages.Lease) *Lease {
 		Resource:  l.GetResource(),
 		Owner:     l.GetOwner(),
 		Token:     Token(l.GetToken()),
+		Tokens:    l.GetTokens(),
 		Fence:     fenceOf(l),
 		Limit:     l.GetLimit(),
 		Slots:     slotsOf(l),

@@ -84,6 +84,9 @@ type stepMembers struct {
 	Metadata  map[string]string `json:"metadata"`
 	Ephemeral bool              `json:"ephemeral"`
 	Renew     bool              `json:"renew"`
+	MinHold   int64             `json:"min_hold_ms"`
+	MaxHold   int64             `json:"max_hold_ms"`
+	Cached    int64             `json:"cached_ms"`
 	Millis    int64             `json:"ms"`
 	Watch     string            `json:"watch"`
 	Pattern   string            `json:"pattern"`
@@ -109,6 +112,8 @@ type until struct {
 	Sent    string `json:"sent"`
 	Lost    string `json:"lost"`
 	Event   string `json:"event"`
+	Cached  string `json:"cached"`
+	Queued  string `json:"queued"`
 	Name    string `json:"name"`
 	Count   *int   `json:"count"`
 }
@@ -121,12 +126,16 @@ var kinds = map[string][]string{
 	"connection": {}, "heal": {}, "node": {"number"}, "until": {},
 }
 
-var terms = []string{"ttl_ms", "wait_ms", "mode", "permits", "limit", "metadata", "ephemeral", "renew"}
+var terms = []string{
+	"ttl_ms", "wait_ms", "mode", "permits", "limit", "metadata", "ephemeral", "renew", "min_hold_ms", "max_hold_ms",
+	"cached_ms",
+}
 
 // calls has the members of each call.
 var calls = map[string][]string{
-	"open":    {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password", "secret", "own", "prefix"},
-	"close":   {"client"},
+	"open": {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password", "secret", "own", "prefix",
+		"cached_ms"},
+	"close": {"client"}, "cache": {"client"}, "wanted": {"lock"},
 	"acquire": append([]string{"client", "lock", "name"}, terms...), "release": {"lock"}, "extend": {"lock", "ttl_ms"},
 	"set": {"lock", "metadata"}, "state": {"lock"},
 	"within": append([]string{"client", "lock", "name", "ms"}, terms...),
@@ -136,7 +145,7 @@ var calls = map[string][]string{
 
 // choices are the values that a member may have.
 var choices = map[string][]string{
-	"what": {"lose", "double", "hold", "forge"}, "of": {"requests", "answers"},
+	"what": {"lose", "double", "hold", "forge"}, "of": {"requests", "answers", "notices"},
 	"connection": {"cut", "sever", "blackhole", "resume"},
 	"node":       {"kill", "stop", "start", "restart", "pause", "continue"}, "mode": {"", "exclusive", "shared"},
 }
@@ -215,6 +224,9 @@ func (f *fault) check() error {
 	if (f.What == "forge") != (f.Reply != nil) || f.What == "forge" && f.Of != "answers" {
 		return errors.New(`"forge" is of answers, and only it has "reply"`)
 	}
+	if f.Of == "notices" && f.Op != "" {
+		return errors.New(`"op" belongs to requests and answers`)
+	}
 	return errors.Join(oneOf("what", f.What, true), oneOf("of", f.Of, true))
 }
 
@@ -223,16 +235,16 @@ func (u *until) check() error {
 		return nil
 	}
 	given := 0
-	for _, value := range []string{u.Held, u.Free, u.Waiting, u.Sent, u.Lost, u.Event} {
+	for _, value := range []string{u.Held, u.Free, u.Waiting, u.Sent, u.Lost, u.Event, u.Cached, u.Queued} {
 		if value != "" {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
-		return errors.New(`"until" has one of "held", "free", "waiting", "sent", "lost", "event"`)
-	case (u.Count != nil) != (u.Waiting+u.Sent != ""):
-		return errors.New(`"count" belongs to "waiting" and "sent"`)
+		return errors.New(`"until" has one of "held", "free", "waiting", "sent", "lost", "event", "cached", "queued"`)
+	case (u.Count != nil) != (u.Waiting+u.Sent+u.Cached+u.Queued != ""):
+		return errors.New(`"count" belongs to "waiting", "sent", "cached" and "queued"`)
 	case (u.Name != "") != (u.Event != ""):
 		return errors.New(`"name" belongs to "event"`)
 	}

@@ -21,7 +21,9 @@ type leaseID struct{ resource, token string }
 // grant is a lease that was granted.
 type grant struct {
 	leaseID
-	number       holdfast.Token
+	number holdfast.Token
+	// tokens is how many tokens the lease has, as far as the journal says.
+	tokens       uint32
 	owner, fence string
 	// shared: others may hold the resource at the same time. confirmed: the journal has the grant.
 	shared, confirmed bool
@@ -45,6 +47,10 @@ func (g *grants) saw(e holdfast.Event) {
 	case holdfast.EventAcquired:
 		lease := g.told(id, l.Token, at)
 		lease.owner, lease.fence, lease.shared, lease.confirmed = l.Owner, l.Fence.String(), l.Limit > 0, true
+		lease.tokens = max(1, l.Tokens)
+	case holdfast.EventExtended:
+		lease := g.told(id, l.Token, at)
+		lease.tokens = max(lease.tokens, l.Tokens)
 	case holdfast.EventExpired:
 		g.told(id, l.Token, at).ranOut = at
 	case holdfast.EventBroken:
@@ -85,7 +91,7 @@ func (g *grants) next(id leaseID, shared bool) *grant {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	this := g.all[id]
-	if this == nil || this.broken {
+	if this == nil || g.lease(id).broken {
 		return nil
 	}
 	var next *grant
@@ -124,12 +130,29 @@ func (g *grants) of(resource, owner string) (leases []leaseID) {
 	return leases
 }
 
-// look returns what is known of a grant, and what the next change closes.
+// look returns what is known of the lease that has a token, and what the next change closes.
 func (g *grants) look(id leaseID) (lease grant, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if l := g.all[id]; l != nil {
+	if l := g.lease(id); l != nil {
 		lease = *l
 	}
 	return lease, g.changed
+}
+
+// lease returns the lease that has a token, its first one or another one of its block; nil if none is known. It is
+// called with g.mu held.
+func (g *grants) lease(id leaseID) *grant {
+	this := g.all[id]
+	if this != nil && this.confirmed {
+		return this
+	}
+	token, _ := strconv.ParseUint(id.token, 10, 64) // else it is in no block
+	for _, l := range g.all {
+		if l.resource == id.resource && l.confirmed && uint64(l.number) < token &&
+			token-uint64(l.number) < uint64(l.tokens) {
+			return l
+		}
+	}
+	return this
 }

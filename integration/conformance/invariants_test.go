@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
 // free looks whether the clients, which are closed, hold nothing and wait for nothing, and no lease has run out since
@@ -54,6 +57,9 @@ func (r *run) lost() map[leaseID]bool {
 	for _, l := range r.locks() {
 		if r.driver.lossOf(l.name) != nil {
 			lost[l.leaseID] = true
+			if lease, _ := r.d.grants.look(l.leaseID); lease.confirmed {
+				lost[lease.leaseID] = true
+			}
 		}
 	}
 	return lost
@@ -120,10 +126,16 @@ func (r *run) violations(ctx context.Context) (found []error) {
 	r.driver.mu.Lock()
 	defer r.driver.mu.Unlock()
 	locks := r.locks()
+	users := map[leaseID]string{}
 	for _, l := range locks {
 		if l.at == 0 {
 			continue
 		}
+		if other, ok := users[l.leaseID]; ok {
+			found = append(found, fmt.Errorf("the locks %q and %q on %q have one token, %s", other, l.name, l.resource,
+				l.token))
+		}
+		users[l.leaseID] = l.name
 		found = append(found, r.d.grants.tell(l.leaseID, l.owner, l.shared, l.at))
 		if !l.ephemeral {
 			found = append(found, r.confirmed(ctx, l))
@@ -140,15 +152,19 @@ func (r *run) violations(ctx context.Context) (found []error) {
 	return slices.DeleteFunc(found, func(err error) bool { return err == nil })
 }
 
-// confirmed compares a lock with the grant in the journal.
+// confirmed compares a lock with the grant in the journal. A token of a block behind its first one is a fence, too.
 func (r *run) confirmed(ctx context.Context, l lock) error {
 	for {
 		g, changed := r.d.grants.look(l.leaseID)
 		if g.confirmed {
-			if g.owner != l.owner || g.fence != l.fence {
+			fence := g.fence
+			if token, err := strconv.ParseUint(l.token, 10, 64); err == nil && g.token != l.token {
+				fence = holdfast.Token(token).String()
+			}
+			if g.owner != l.owner || fence != l.fence {
 				return fmt.Errorf(
 					"lock %q has owner %q and fence %s, and the service has granted token %s of %q to %q with fence %s",
-					l.name, l.owner, l.fence, l.token, l.resource, g.owner, g.fence)
+					l.name, l.owner, l.fence, l.token, l.resource, g.owner, fence)
 			}
 			return nil
 		}

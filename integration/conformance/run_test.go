@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -119,7 +120,8 @@ func (f *fault) rule() proxy.Rule {
 	rule.Verdict = map[string]proxy.Verdict{"lose": proxy.Lose, "double": proxy.Double, "hold": proxy.Keep,
 		"forge": proxy.Forge}[f.What]
 	rule.Forge = func(body []byte) []byte { return forged(body, f.Reply) }
-	rule.Direction = map[string]proxy.Direction{"requests": proxy.Requests, "answers": proxy.Answers}[f.Of]
+	rule.Direction = map[string]proxy.Direction{"requests": proxy.Requests, "answers": proxy.Answers,
+		"notices": proxy.Notices}[f.Of]
 	return rule
 }
 
@@ -351,6 +353,10 @@ func (r *run) until(ctx context.Context, u *until) error {
 			}
 			return nil
 		})
+	case u.Cached != "":
+		return r.untilCache(ctx, u.Cached, "leases", *u.Count)
+	case u.Queued != "":
+		return r.untilCache(ctx, u.Queued, "waiting", *u.Count)
 	case u.Waiting != "":
 		return r.untilState(ctx, u.Waiting, func(s state) bool { return s.Waiting == *u.Count })
 	case u.Held != "":
@@ -373,6 +379,26 @@ func (r *run) untilState(ctx context.Context, name string, is func(state) bool) 
 			err = fmt.Errorf("%s is %+v", name, s)
 		}
 		return err
+	})
+}
+
+// untilCache waits until a number that a client shows of its cache is count.
+func (r *run) untilCache(ctx context.Context, client, number string, count int) error {
+	want := map[string]any{number: json.Number(strconv.Itoa(count))}
+	return eventually(ctx, func() error {
+		c, err := r.driver.send(&step{stepMembers: stepMembers{Call: "cache", Client: client}},
+			map[string]any{"call": "cache", "client": client})
+		if err != nil {
+			return err
+		}
+		a, err := r.driver.wants(ctx, c)
+		if err == nil && a.err != nil {
+			err = fmt.Errorf("the cache of %q: %s", client, text(a.err))
+		}
+		if err != nil {
+			return err
+		}
+		return match(want, a.ok)
 	})
 }
 

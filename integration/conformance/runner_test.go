@@ -44,6 +44,8 @@ func TestMistakesInCases(t *testing.T) {
 		{step1(`{"until": {"held": "x", "free": "x"}}`), `"until" has one of`},
 		{step1(`{"until": {"waiting": "x"}}`), `"count" belongs to`},
 		{step1(`{"until": {"event": "ACQUIRED"}}`), `"name" belongs to`},
+		{step1(`{"until": {"cached": "a"}}`), `"count" belongs to`},
+		{step1(`{"fault": {"what": "lose", "of": "notices", "op": "keep"}}`), `"op" belongs to`},
 	} {
 		if _, err := parseCases([]byte(test.cases)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s\ngot  %v\nwant %s", test.cases, err, test.want)
@@ -121,7 +123,11 @@ func TestViolations(t *testing.T) {
 		plain    = `{"call": "acquire", "client": "c", "lock": "l", "name": "n"}`
 		within   = `{"call": "within", "client": "c", "lock": "l", "name": "n", "ms": 1}`
 		lost     = `{"note": "lost", "lock": "l", "reason": "deadline", "at_ns": "500"}`
+		use3     = `{"ok": {"token": "3", "fence": "000000000000003", "owner": "a", "slots": [], "at_ns": "100"}}`
 	)
+	block := lease(1, "a", 1)
+	block.Tokens = 4
+	grown := []holdfast.Event{{Kind: holdfast.EventExtended, Lease: block}}
 	for _, test := range []struct {
 		name, acquire, result, note string
 		// released and closed are when that was asked for; 0: it was not.
@@ -129,11 +135,13 @@ func TestViolations(t *testing.T) {
 		events           []holdfast.Event
 		// seen is when another grant was known, 0: there was none.
 		seen int64
-		want string
+		// second is what a further acquire returned, if there was one.
+		second string
+		want   string
 	}{
 		{name: "lost in time", note: lost, seen: 501},
 		{name: "lost too late", note: lost, seen: 499,
-			want: `"l" on "n", token 1, was taken for held 0 µs after "b" was granted token 2`},
+			want: `"l" on "n", token 1, was taken for held 0 µs after "b" was granted token 5`},
 		{name: "lost of another lock", note: strings.Replace(lost, `"l"`, `"m"`, 1), seen: 499,
 			want: "was taken for held"},
 		{name: "never lost", seen: 499, want: "was taken for held"},
@@ -143,13 +151,22 @@ func TestViolations(t *testing.T) {
 		{name: "broken", events: []holdfast.Event{{Kind: holdfast.EventBroken, Lease: lease(1, "a", 1)}}, seen: 450},
 		{name: "shared with an exclusive lease", acquire: shared, seen: 450, want: "was taken for held"},
 		{name: "shared", acquire: shared, events: []holdfast.Event{
-			{Kind: holdfast.EventAcquired, Lease: sharedLease(2, "b")}}, seen: 450},
+			{Kind: holdfast.EventAcquired, Lease: sharedLease(5, "b")}}, seen: 450},
 		{name: "scoped form in time", acquire: within, result: `{"error": {"code": "lost"}}`, note: lost, seen: 501},
 		{name: "scoped form too late", acquire: within, result: `{"error": {"code": "lost"}}`, note: lost, seen: 499,
 			want: "was taken for held"},
 		{name: "another fence", result: strings.Replace(acquired, `001"`, `002"`, 1),
 			want: "with fence 000000000000001"},
 		{name: "another owner", result: strings.Replace(acquired, `"a"`, `"b"`, 1), want: `has owner "b"`},
+		{name: "token of a block", result: use3, events: grown},
+		{name: "token of no block", result: use3, events: grown[:0], want: "the service has not granted it"},
+		{name: "another fence of a block", result: strings.Replace(use3, `003"`, `001"`, 1), events: grown,
+			want: "with fence 000000000000003"},
+		{name: "token of a block that is broken", result: use3, seen: 450, events: append(grown,
+			holdfast.Event{Kind: holdfast.EventBroken, Lease: lease(1, "a", 1)})},
+		{name: "tokens of a block in turn", second: use3, events: grown, released: 96},
+		{name: "tokens of a block at the same time", second: use3, events: grown, want: "was taken for held"},
+		{name: "token twice", second: acquired, want: `the locks "l" and "m" on "n" have one token, 1`},
 		{name: "another token", result: strings.Replace(acquired, `"1"`, `"3"`, 1),
 			want: "the service has not granted it"},
 	} {
@@ -161,7 +178,7 @@ func TestViolations(t *testing.T) {
 				g.saw(e)
 			}
 			if test.seen != 0 {
-				if err := g.tell(leaseID{"n", "2"}, "b", false, test.seen); err != nil {
+				if err := g.tell(leaseID{"n", "5"}, "b", false, test.seen); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -169,6 +186,9 @@ func TestViolations(t *testing.T) {
 			d.add(t, or(test.acquire, plain), or(test.result, acquired), 90)
 			if test.released != 0 {
 				d.add(t, `{"call": "release", "lock": "l"}`, `{"error": {"code": "unknown"}}`, test.released)
+			}
+			if test.second != "" {
+				d.add(t, strings.Replace(plain, `"l"`, `"m"`, 1), test.second, 90)
 			}
 			if test.closed != 0 {
 				d.add(t, `{"call": "close", "client": "c"}`, `{"ok": {}}`, test.closed)

@@ -66,7 +66,7 @@ func define(f *flag.FlagSet, c *suite.Config) (page *string) {
 	c.Peers, c.Clients, c.Nodes = suite.Peers, []int{1, 64, 512}, []int{1, 3}
 	c.Workloads = peer.Workloads
 	f.Func("peers", "`list` of peers (default "+strings.Join(suite.Peers, ",")+")", words(&c.Peers, suite.Peers))
-	f.Func("workloads", "`list` of workloads (default pairs,hot,extend)", words(&c.Workloads, peer.Workloads))
+	f.Func("workloads", "`list` of workloads (default all: pairs,hot,extend,keep,cached)", words(&c.Workloads, peer.Workloads))
 	f.Func("clients", "`list` of numbers of clients (default 1,64,512)", numbers(&c.Clients, 10_000))
 	f.Func("nodes", "`list` of numbers of nodes, 1 and 3 (default 1,3)", numbers(&c.Nodes, 3))
 	f.IntVar(&c.Rounds, "rounds", 3, "how often each peer is measured, in turns")

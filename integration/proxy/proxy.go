@@ -62,12 +62,14 @@ type Direction uint8
 const (
 	Requests Direction = iota
 	Answers
+	// Notices go to a client, which has not asked for them; events are none.
+	Notices
 )
 
 // Rule is what becomes of the requests of one operation, or of the answers to them.
 type Rule struct {
 	Direction Direction
-	// Op is the operation; empty: all.
+	// Op is the operation; empty: all. Notices have none.
 	Op      string
 	Verdict Verdict
 	// Times is to how many messages the rule applies; 0: to all.
@@ -346,10 +348,13 @@ func (p *Proxy) request(f frame) Verdict {
 
 func (p *Proxy) answer(f frame) Verdict {
 	asked, ok := p.asked[f.subject]
-	if !ok {
+	switch {
+	case ok:
+		return p.decide(Answers, asked, p.answers)
+	case f.subject == "" || strings.Contains(f.subject, ".event."):
 		return Pass
 	}
-	return p.decide(Answers, asked, p.answers)
+	return p.decide(Notices, f.subject, nil)
 }
 
 // decide returns what becomes of a message on the way to or from the subject that was asked.

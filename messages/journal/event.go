@@ -24,7 +24,7 @@ func Events(shard uint32, position uint64, c *Commit) []*messages.Event {
 			Index:    uint32(i),
 			AtMs:     c.GetAtMs(),
 			Reason:   change.GetReason(),
-			HeldBack: change.HoldsBack(),
+			HeldBack: change.HoldsBack(), RestingMs: change.GetRestingMs(),
 		})
 	}
 	return events

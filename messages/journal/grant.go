@@ -29,6 +29,7 @@ func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 		Limit:        g.GetLimit(),
 		Slots:        g.GetSlots(),
 		Identity:     g.GetIdentity(),
+		Tokens:       g.GetTokens(),
 	}
 	if session := g.GetSession(); len(session) > 0 {
 		l.Session = messages.SessionLabel(session)
@@ -40,6 +41,16 @@ func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 // shared one.
 func (g *Grant) Fence() messages.Token {
 	return messages.Token(cmp.Or(g.GetPhase(), g.GetToken()))
+}
+
+// Last returns the last token of the lease: the highest that its holder may show.
+func (g *Grant) Last() messages.Token {
+	return messages.Token(g.GetToken() + uint64(max(g.GetTokens(), 1)) - 1)
+}
+
+// Has reports whether the lease has this token.
+func (g *Grant) Has(token messages.Token) bool {
+	return g != nil && token >= messages.Token(g.GetToken()) && token <= g.Last()
 }
 
 // HoldsBack reports whether the resource is held back if the lease is lost.
@@ -65,6 +76,9 @@ func (g *Grant) Weight() int {
 	if g.GetSetOrder() > 0 {
 		n += orderBytes
 	}
+	if g.isNew() {
+		n += holdOverhead
+	}
 	for k, v := range g.GetMetadata() {
 		n += 6 + len(k) + len(v)
 	}
@@ -76,6 +90,8 @@ const (
 	sharedOverhead = 24
 	// delayOverhead is the delay and whether its end is to be confirmed.
 	delayOverhead = 9
+	// holdOverhead estimates the tokens and the shortest hold, and what is left of that when the lease has ended.
+	holdOverhead = 20
 	// orderBytes is what a number of requests takes at limit, with its tag: it is at most [messages.MaxOrder].
 	orderBytes = 10
 	// slotBytes is what the number of a slot takes at limit: slots are below a million.

@@ -1,13 +1,38 @@
 package journal
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Format is the newest format of a stored [Record] that this code writes and reads.
+// Format is the newest format of a stored [Record] that this code reads. It writes it only where a record needs it, see
+// [Record.SetFormat].
 //
 //   - 1: every lease is exclusive
 //   - 2: leases may be shared
 //   - 3: leases may have a secret, their metadata may change, and a lost lease may hold its resource back
-const Format = 3
+//   - 4: a lease may have several tokens, or a shortest hold
+const Format = 4
+
+// plainFormat is that of a record without anything that is new in the later ones, so that earlier versions read it.
+const plainFormat = 3
+
+// SetFormat gives the record the oldest format that has all that is in it. The body must not change any more.
+func (x *Record) SetFormat() {
+	x.Format = plainFormat
+	if slices.ContainsFunc(x.GetCommit().GetChanges(), func(c *Change) bool { return c.GetGrant().isNew() }) ||
+		slices.ContainsFunc(x.GetPage().GetEntries(), (*Entry).isNew) {
+		x.Format = Format // mutant: BlockInAnOldFormat
+	}
+}
+
+// isNew reports whether versions before the newest format do not know what the grant has.
+func (g *Grant) isNew() bool { return g.GetTokens() > 1 || g.GetMinHoldMs() > 0 }
+
+// isNew is [Grant.isNew] for an entry. Only its last lease can have that, since it is held alone.
+func (x *Entry) isNew() bool {
+	return x.GetGrant().isNew() || slices.ContainsFunc(x.GetLost(), func(l *Loss) bool { return l.GetGrant().isNew() })
+}
 
 // Name identifies the page within its shard: "p" and the bits of its prefix. So the name of a page begins
 // with the names of all pages that it was split from.

@@ -18,6 +18,8 @@ const (
 	// patience bounds a call, in addition to the time in a queue, and longestWait that time.
 	patience    = time.Minute
 	longestWait = time.Minute
+	// idle is for how long a cached lease is kept: longer than a measurement.
+	idle = 10 * time.Minute
 )
 
 // Session is one client of a service. It serves one goroutine and holds at most one lock at a time.
@@ -41,10 +43,23 @@ const (
 	Hot Workload = "hot"
 	// Extend is that each client renews a lock of its own.
 	Extend Workload = "extend"
+	// Keep is that each client renews a session with a lock of its own. Services that have no sessions renew the lock.
+	Keep Workload = "keep"
+	// Cached is [Pairs] for clients that may keep a lock for their own next request.
+	Cached Workload = "cached"
 )
 
 // Workloads are all of them.
-var Workloads = []Workload{Pairs, Hot, Extend}
+var Workloads = []Workload{Pairs, Hot, Extend, Keep, Cached}
+
+// plain are those of a peer that renews each lock by itself, and keeps none.
+var plain = []Workload{Pairs, Hot, Extend}
+
+// Locks reports whether the clients lock and unlock resources of their own.
+func (w Workload) Locks() bool { return w == Pairs || w == Cached }
+
+// Renews reports whether the clients renew what they have locked.
+func (w Workload) Renews() bool { return w == Extend || w == Keep }
 
 // Deployment is a service that runs, on one node or several.
 type Deployment struct {
@@ -67,6 +82,8 @@ type Peer struct {
 	Deployment *Deployment
 	// workloads are those that the peer can do.
 	workloads []Workload
+	// fills: the clients keep what they have locked, so each resource is locked once before a measurement.
+	fills bool
 	// lone: only one client is measured.
 	lone bool
 	// open returns the session of the nth client.
@@ -78,6 +95,9 @@ type Peer struct {
 func (p *Peer) Runs(w Workload, clients int) bool {
 	return slices.Contains(p.workloads, w) && (!p.lone || w == Hot || clients == 1)
 }
+
+// Fills reports whether each resource is to be locked once before a measurement.
+func (p *Peer) Fills() bool { return p.fills }
 
 // Sessions returns the sessions of the clients; of one alone if the peer is measured with no more.
 func (p *Peer) Sessions(ctx context.Context, clients int) ([]Session, error) {

@@ -14,8 +14,8 @@ type section struct {
 func (r *Report) sections(against string) []section {
 	all := []section{
 		{
-			"Medians of the rounds. The latencies are those of acquire, in the workload extend of extend; " +
-				"the processor time is that of all servers for each pair, hand-over or extension.",
+			"Medians of the rounds. The latencies are those of acquire, in the workloads extend and keep of the renewal; " +
+				"the processor time is that of all servers for each pair, hand-over or renewal.",
 			measurements(r.Compared)},
 		{"Ratios, round by round, and their medians: above 1 is good for the rate, below 1 for all others.",
 			ratios(r.Compared, against)},

@@ -33,7 +33,7 @@ func name(c report.Case, resource int) string {
 
 // operation is what is counted and whose latency is reported.
 func operation(w peer.Workload) messages.Operation {
-	if w == peer.Extend {
+	if w.Renews() {
 		return messages.OpExtend
 	}
 	return messages.OpAcquire
@@ -45,8 +45,13 @@ func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length 
 	if err != nil {
 		return fmt.Errorf("open sessions: %w", err)
 	}
-	if row.Workload == peer.Extend {
+	if row.Workload.Renews() {
 		if err := p.each(sessions, func(n int, s peer.Session) error { return p.lock(ctx, s, row.Case, n, nil) }); err != nil {
+			return err
+		}
+	}
+	if p.Fills() {
+		if err := p.fill(ctx, row.Case); err != nil {
 			return err
 		}
 	}
@@ -57,7 +62,7 @@ func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length 
 		Begin: func() { begin, known = p.Deployment.CPU() },
 		End:   func() { end, known = p.Deployment.CPU() },
 	}, func(n int) load.Work { return p.work(row.Case, n, sessions) })
-	if row.Workload == peer.Extend {
+	if row.Workload.Renews() {
 		err = errors.Join(err, p.each(sessions, func(n int, s peer.Session) error { return p.unlock(ctx, s, n, nil) }))
 	}
 	if err == nil {
@@ -89,13 +94,13 @@ func (p *competitor) work(c report.Case, n int, sessions []peer.Session) load.Wo
 		return p.takeTurns(c, n, sessions)
 	}
 	s := sessions[n]
-	if c.Workload == peer.Extend {
+	if c.Workload.Renews() {
 		return func(ctx context.Context, m *load.Meter) error {
 			return m.Time(messages.OpExtend, func() error { return s.Extend(ctx) })
 		}
 	}
 	next := func() int { return c.Resources } // the hot one
-	if c.Workload == peer.Pairs {
+	if c.Workload.Locks() {
 		next = load.NewShare(n, len(sessions), c.Resources).Next
 	}
 	return func(ctx context.Context, m *load.Meter) error {

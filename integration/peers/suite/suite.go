@@ -16,7 +16,7 @@ import (
 )
 
 // Peers are the names of all peers, in the order of the report.
-var Peers = []string{"holdfast", "holdfast-go", "etcd", "redis", "redis-rueidis", "kv", "nats", "publish", "fsync"}
+var Peers = []string{"holdfast", "holdfast-go", "holdfast-keep", "holdfast-cached", "etcd", "redis", "redis-rueidis", "kv", "nats", "publish", "fsync"}
 
 // AgainstName is the name of an older Holdfast in the report.
 const AgainstName = "against"
@@ -131,7 +131,7 @@ func (r *run) logf(format string, args ...any) {
 // described returns a case in words.
 func described(c report.Case) string {
 	text := fmt.Sprintf("%s, %s, %s", count(c.Nodes, "node"), c.Workload, count(c.Clients, "client"))
-	if c.Workload == peer.Pairs {
+	if c.Workload.Locks() {
 		text += fmt.Sprintf(", %d resources", c.Resources)
 	}
 	if c.Shards > 0 {

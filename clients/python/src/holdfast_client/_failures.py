@@ -30,11 +30,12 @@ _LOST: dict[LossReason, str] = {
     "not_owner": "the lock is lost: another owner holds it",
     "stale_token": "the lock is lost: it is held under another token",
     "deadline": "the lock is lost: it was not renewed in time",
+    "max_hold": "the lock is lost: it was held for as long as max_hold allows",
 }
 
 _REFUSALS: dict[str, tuple[type[HoldfastError], str]] = {
     "HELD": (LockHeld, "the lock is held"),
-    "HELD_BACK": (LockHeld, "the lock is held back after a loss"),
+    "HELD_BACK": (LockHeld, "the lock is held back after its last lease"),
     "TIMEOUT": (LockTimeout, "the wait is over"),
     "INVALID": (Invalid, "the request breaks a rule"),
     "OVERLOADED": (Overloaded, "a limit of the service was reached"),
