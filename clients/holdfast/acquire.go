@@ -108,6 +108,8 @@ type acquisition struct {
 	expected uint64
 	// late counts the grants that came when the lease was nearly over.
 	late int
+	// began is called when the first request is on its way; nil: nothing is.
+	began func()
 	// span is that of the call, and outcome what the latest answer said.
 	span    span
 	outcome messages.Status
@@ -118,13 +120,24 @@ func (c *Client) acquire(ctx context.Context, resource string, o acquireOptions,
 	if err := checkContext(ctx, messages.OpAcquire, resource); err != nil {
 		return nil, err
 	}
-	// mutant: NotNormalised
-	a := &acquisition{c: c, options: o, resource: messages.NormalizeResource(resource), id: rand.Text(), begun: begun}
+	resource = messages.NormalizeResource(resource) // mutant: NotNormalised
+	if o.idle != 0 || c.cache.entries.Load() > 0 {
+		return c.acquireCached(ctx, resource, o, begun)
+	}
+	return c.newAcquisition(resource, o, begun).acquire(ctx)
+}
+
+func (c *Client) newAcquisition(resource string, o acquireOptions, begun time.Time) *acquisition {
+	return &acquisition{c: c, options: o, resource: resource, id: rand.Text(), begun: begun}
+}
+
+// acquire asks for a lease.
+func (a *acquisition) acquire(ctx context.Context) (*Lock, error) {
 	a.deadline, _ = ctx.Deadline()
 	if err := a.check(); err != nil {
 		return nil, invalid(messages.OpAcquire, a.resource, err)
 	}
-	a.span = c.tracing.begin(ctx, messages.OpAcquire, Call{Resource: a.resource, Owner: o.owner})
+	a.span = a.c.tracing.begin(ctx, messages.OpAcquire, Call{Resource: a.resource, Owner: a.options.owner})
 	l, err := a.do(ctx)
 	a.span.returned(a.outcome, l.leaseToken(), err)
 	return l, err
@@ -139,6 +152,9 @@ func (a *acquisition) do(ctx context.Context) (*Lock, error) {
 	defer c.goroutines.Leave()
 	a.lockKey = lockKey{holder{a.resource, o.owner}, o.kind()}
 	defer a.expectNoMore()
+	if o.minHold > 0 {
+		defer c.handles.withhold(a.holder)()
+	}
 	if o.reentrant {
 		a.expect()
 		if l, err := a.share(ctx); l != nil || err != nil {
@@ -174,6 +190,9 @@ func (a *acquisition) needs() (all []feature) {
 	if a.options.delay > 0 || a.options.confirm {
 		all = append(all, delayFeature)
 	}
+	if a.options.minHold > 0 {
+		all = append(all, minHoldFeature)
+	}
 	if a.c.cfg.disconnect > 0 {
 		all = append(all, sessionsFeature)
 	}
@@ -193,11 +212,19 @@ func (a *acquisition) check() (err error) {
 	if err := checkTTL(a.options.ttl); err != nil {
 		return err
 	}
-	if d := a.options.delay; d < 0 || d > millis(messages.MaxDelayMillis) {
-		return rule("delay_ms", "0 to "+millis(messages.MaxDelayMillis).String(), d.String())
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"delay_ms", a.options.delay}, {"min_hold_ms", a.options.minHold}} {
+		if d.value < 0 || d.value > millis(messages.MaxDelayMillis) {
+			return rule(d.field, "0 to "+millis(messages.MaxDelayMillis).String(), d.value.String())
+		}
 	}
-	if err := a.options.checkPermits(); err != nil {
+	if err := errors.Join(a.options.checkMaxHold(), a.options.checkPermits()); err != nil {
 		return err
+	}
+	if a.options.maxHold > 0 {
+		a.options.ttl = min(a.options.ttl, a.options.maxHold)
 	}
 	a.request = a.options.request(a.id, 0)
 	return limits.Check(a.request)
@@ -224,7 +251,7 @@ func (a *acquisition) share(ctx context.Context) (*Lock, error) {
 func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error) {
 	// mutant: WaitOutlastsClose
 	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(),
-		Header: a.span.header(), GivesUp: true}
+		Header: a.span.header(), GivesUp: true, Began: a.began}
 	if r.Waits = a.wait() > 0; r.Waits {
 		r.MaxPause = min(a.options.ttl/quietParts, messages.MaxResend)
 	}
@@ -308,6 +335,9 @@ func (a *acquisition) answered(ctx context.Context, r *messages.Reply, sent time
 	case r.GetStatus() == messages.Status_RELEASED, r.GetStatus() == messages.Status_EXPIRED:
 		a.id = rand.Text() // it was granted, and the lease ended before any answer came
 		return nil, true, nil
+	case r.GetStatus() == messages.Status_EXHAUSTED && a.options.cached != nil: // fewer than the block may be left
+		a.id, a.options.cached, a.request.Tokens = rand.Text(), nil, 0
+		return nil, true, nil
 	}
 	e := refused(messages.OpAcquire, a.resource, r)
 	if r.GetStatus() == messages.Status_TIMEOUT {
@@ -354,7 +384,7 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 		a.id = rand.Text()
 		return nil, true, nil
 	}
-	a.c.handles.giveBack(r.GetLease(), a.options.secret)
+	a.giveBack(r.GetLease())
 	switch {
 	case err == nil && a.c.life.Err() == nil:
 		a.late++
@@ -396,21 +426,44 @@ func (a *acquisition) gaveUp(err error) error {
 // reached, the place in the queue and the lease run out by themselves.
 func (a *acquisition) withdraw(x *request.Exchange) {
 	if !x.Definite() { // mutant: LateGrantKept
-		a.c.background.add(job{until: a.matters, do: a.settle})
+		a.c.background.add(a.withdrawal())
 	}
+}
+
+// withdrawal is the work that withdraws the request. Of a lease with a shortest hold only that leaves nothing behind,
+// so the leases of the holder are not given back by their tokens meanwhile.
+func (a *acquisition) withdrawal() job {
+	id := a.id
+	j := job{until: a.matters, do: func(ctx context.Context) bool { return a.settle(ctx, id) }}
+	if a.options.minHold > 0 {
+		j.end = a.c.handles.withhold(a.holder)
+	}
+	return j
+}
+
+// giveBack gives a lease back that came too late.
+func (a *acquisition) giveBack(l *messages.Lease) {
+	if a.options.minHold > 0 {
+		a.c.background.add(a.withdrawal())
+		return
+	}
+	a.c.handles.giveBack(l, a.options.secret)
 }
 
 // settle takes the request out of the queue. If the owner holds a lease that has no handle here, or several, of which
 // the answer shows one, the request may have been granted and the answer lost: repeated, it is answered with the same
 // grant.
-func (a *acquisition) settle(ctx context.Context) (done bool) {
-	r, done := a.c.cleanup.clear(ctx, messages.OpRelease, a.resource,
-		request.Withdrawal(a.options.owner, a.id, a.options.secret.value))
+func (a *acquisition) settle(ctx context.Context, id string) (done bool) {
+	withdrawal := request.Withdrawal(a.options.owner, id, a.options.secret.value)
+	if a.options.minHold > 0 {
+		withdrawal.Token = 0 // mutant: RestOfALateGrant
+	}
+	r, done := a.c.cleanup.clear(ctx, messages.OpRelease, a.resource, withdrawal)
 	only := kindOf(r.GetLease()) == kind{}
 	if r.GetStatus() != messages.Status_STALE_TOKEN || only && a.c.handles.has(r.GetLease()) {
 		return done
 	}
-	again := a.options.request(a.id, 0)
+	again := a.options.request(id, 0)
 	again.Reentrant = false // else it would be granted whatever the owner holds
 	if r, done = a.c.cleanup.clear(ctx, messages.OpAcquire, a.resource, again); r.GetStatus() == messages.Status_GRANTED {
 		a.c.handles.giveBack(r.GetLease(), a.options.secret)

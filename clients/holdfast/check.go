@@ -34,6 +34,20 @@ func checkTTL(ttl time.Duration) error {
 	return nil
 }
 
+// checkMaxHold refuses a longest hold that no lease could have.
+func (o *acquireOptions) checkMaxHold() error {
+	shortest := millis(limits.GetMinTtlMs())
+	switch {
+	case o.maxHold == 0:
+		return nil
+	case o.maxHold < shortest:
+		return rule("MaxHold", "at least "+shortest.String()+", the shortest TTL; 0: none", o.maxHold.String())
+	case o.reentrant:
+		return rule("MaxHold", "none beside Reentrant: others may extend the lease", o.maxHold.String())
+	}
+	return nil
+}
+
 // check returns the normalised resource and its key, or why the request may not be sent. It checks the
 // context first.
 func check(ctx context.Context, op messages.Operation, resource string, m proto.Message) (name, key string, err error) {

@@ -20,6 +20,7 @@ type Client struct {
 	core
 	handles  handles
 	sessions sessions
+	cache    cache
 	ends     *ends
 	// singly is what watches have found out about the user: journals are read without consumers.
 	singly atomic.Bool
@@ -49,7 +50,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	c.join()
 	orphan := func(l *messages.Lease) { c.handles.giveBack(l, c.secret()) } // mutant: LateGrantKept
 	var err error
-	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: orphan,
+	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: orphan, Notice: c.handles.noticed,
 		Reconnected: c.reconnected})
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
@@ -66,6 +67,7 @@ func (c *Client) join() {
 	c.ends = newEnds(&c.core)
 	c.sessions.c, c.sessions.several = &c.core, c.handles.several
 	c.handles.c, c.handles.sessions, c.handles.ends = &c.core, &c.sessions, c.ends
+	c.cache.join(&c.core)
 }
 
 // begin gives the parts that ask the service what they use of the others.

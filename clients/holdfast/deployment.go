@@ -80,6 +80,14 @@ func (d *deployment) maxWait() time.Duration {
 	return millis(messages.MaxWaitMillis)
 }
 
+// minTTL is the shortest TTL that the deployment allows, and the contract's default until that is known.
+func (d *deployment) minTTL() time.Duration {
+	if info := d.info.Load(); info != nil && info.Limits.MinTTL > 0 {
+		return info.Limits.MinTTL
+	}
+	return millis(limits.GetMinTtlMs())
+}
+
 // feature is what a deployment may lack, and what a caller can do about it.
 type feature struct{ name, advice string }
 
@@ -89,7 +97,10 @@ var (
 		"upgrade all nodes, or neither delay the lock after a loss nor have losses confirmed"}
 	sessionsFeature = feature{messages.FeatureSessions,
 		"upgrade all nodes, or let leases of a disconnected client expire"}
-	valuesFeature = feature{messages.FeatureValues,
+	tokensFeature  = feature{messages.FeatureTokens, "upgrade all nodes, or cache no locks"}
+	noticesFeature = feature{messages.FeatureNotices, "upgrade all nodes, or cache no locks"}
+	minHoldFeature = feature{messages.FeatureMinHold, "upgrade all nodes, or leave out the shortest hold"}
+	valuesFeature  = feature{messages.FeatureValues,
 		"upgrade all nodes, or set the metadata when the lock is acquired"}
 )
 

@@ -22,6 +22,8 @@ var (
 	// stop. It is also the cause of a lock's context, and comes together with what the service found:
 	// [ErrNotOwner], [ErrStaleToken] or [ErrNotHeld].
 	ErrLost = errors.New("lock lost")
+	// ErrMaxHold: the longest hold that [MaxHold] gave the lock is over. It comes together with [ErrLost].
+	ErrMaxHold = errors.New("its longest hold is over")
 	// ErrReleased is the cause of the context of a lock that was released in good order.
 	ErrReleased = errors.New("lock released")
 	// ErrNotOwner: another owner holds the lock.
@@ -87,7 +89,7 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " (held by %q, token %v)", e.Holder.Owner, e.Holder.Token)
 	}
 	if e.Lost != nil {
-		fmt.Fprintf(&b, " (held back after the loss of %q, token %v, %s)", e.Lost.Owner, e.Lost.Token, e.Lost.until())
+		fmt.Fprintf(&b, " (held back after the lease of %q, token %v, %s)", e.Lost.Owner, e.Lost.Token, e.Lost.until())
 	}
 	return b.String()
 }
@@ -151,7 +153,7 @@ var errDeadline = errors.New("not renewed in time")
 
 // optionOf has the options of this package for the fields of the contract.
 var optionOf = map[string]string{
-	"ttl_ms": "TTL", "wait_ms": "MaxWait", "delay_ms": "Delay", "limit": "the limit of Permits",
+	"ttl_ms": "TTL", "wait_ms": "MaxWait", "delay_ms": "Delay", "min_hold_ms": "MinHold", "limit": "the limit of Permits",
 	"permits": "the number of Permits",
 	"owner":   "Owner", "metadata": "Metadata", "confirm": "ConfirmLoss", "secret": "Secret", "durability": "Ephemeral",
 }

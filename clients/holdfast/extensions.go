@@ -32,6 +32,8 @@ type extensions struct {
 	// for. No more than maxKnown of that counts, see [config.maxKnown].
 	ttl, agreed, maxKnown time.Duration
 	asks                  uint64
+	// lastHeld is when the longest hold is over; zero: there is none.
+	lastHeld time.Time
 	// session is what the attempts of the number since and later ones name; nil: none. The lease may still be in
 	// former, until one of these is answered. Both count the lease among those that may be in them, until it has left.
 	session, former *session
@@ -45,6 +47,9 @@ type extensions struct {
 	downgrades  calls
 	// decided is the last attempt that may have asked for a downgrade on which was decided.
 	decided uint64
+	// growing: the attempts of the number grows and later ones ask for so many tokens in all; 0: for none.
+	growing uint32
+	grows   uint64
 	// header is that of the latest caller; it goes with the attempts for which a caller waits.
 	header nats.Header
 }
@@ -59,6 +64,10 @@ type extended interface {
 	schedule()
 	// downgradeOver receives that a downgrade was decided on.
 	downgradeOver()
+	// shows receives an answer that shows the lease.
+	shows(r *messages.Reply)
+	// ungrown receives that the lease gets no more tokens.
+	ungrown()
 	// endanger receives why an attempt had no effect; nil: it had.
 	endanger(err error)
 	// lose receives that the lease has ended.
@@ -82,10 +91,25 @@ func (e *extensions) add(_ kept, end, due time.Time) bool {
 func (e *extensions) remove(kept) { e.resting = true }
 
 // isActive reports whether attempts are to be sent.
-func (e *extensions) isActive() bool { return !e.resting && !e.options.byHand || e.isAwaited() }
+func (e *extensions) isActive() bool {
+	return !e.resting && !e.options.byHand && !e.isAtEnd() || e.isAwaited()
+}
 
-// isAwaited reports whether an answer is needed soon: by a caller, or to learn under which token the lease is held.
-func (e *extensions) isAwaited() bool { return len(e.calls) > 0 || e.downgrading > 0 }
+// isAtEnd reports whether the lease lasts for the longest hold, as far as an extension can make it.
+func (e *extensions) isAtEnd() bool {
+	return !e.lastHeld.IsZero() && (e.holdLeft() < e.shortest() || e.lastHeld.Sub(e.End()) < e.shortest())
+}
+
+// holdLeft is what is left of the longest hold.
+func (e *extensions) holdLeft() time.Duration {
+	return clock.Until(e.lastHeld).Truncate(time.Millisecond)
+}
+
+// shortest is the shortest TTL that the service grants.
+func (e *extensions) shortest() time.Duration { return e.sessions.c.deployment.minTTL() }
+
+// isAwaited reports whether an answer is needed soon: by a caller, or to learn which tokens the lease has.
+func (e *extensions) isAwaited() bool { return len(e.calls) > 0 || e.downgrading > 0 || e.growing > 0 }
 
 // next returns when something is due: an attempt, or the end of the lease, which a session reports; zero: nothing is.
 func (e *extensions) next() (at time.Time) {
@@ -128,6 +152,27 @@ func (e *extensions) extend(ttl time.Duration) {
 	e.ask(ttl)
 }
 
+// bound has the attempts from now on ask for no more than what is left of the longest hold. It returns false if that is
+// too little, which callers receive.
+func (e *extensions) bound() bool {
+	if e.lastHeld.IsZero() {
+		return true
+	}
+	left := e.holdLeft()
+	if left < e.shortest() {
+		late := rule("MaxHold", "longer than the lock was held when it is extended or downgraded", "nearly over")
+		e.calls.answer(e.sender.LastID()+1, invalid(messages.OpExtend, e.resource, late))
+		if e.downgrading > 0 {
+			e.downgraded(invalid(opDowngrade, e.resource, late))
+		}
+		return false
+	}
+	if left < e.ttl { // mutant: LongestHoldExceeded
+		e.ask(left)
+	}
+	return true
+}
+
 // ask has the attempts from now on ask for a TTL.
 func (e *extensions) ask(ttl time.Duration) {
 	if ttl != e.ttl {
@@ -141,6 +186,21 @@ func (e *extensions) ask(ttl time.Duration) {
 func (e *extensions) askDowngrade() {
 	e.downgrading = e.sender.LastID() + 1
 	e.Change()
+}
+
+// join has the lease taken into another session now, because what says in which one it may be has changed.
+func (e *extensions) join() {
+	e.name(e.sessions.of(e.key, e.ttl, e.options))
+	if e.session != nil {
+		e.renew()
+	}
+}
+
+// grow has the attempts from now on ask for so many tokens in all, until an answer shows them.
+func (e *extensions) grow(tokens uint32) {
+	e.growing, e.grows = tokens, e.sender.LastID()+1
+	e.Change()
+	e.renew()
 }
 
 // name has the attempts from now on name a session, nil: none. If that is another one, the lease leaves the session
@@ -192,6 +252,9 @@ func (e *extensions) forsake() {
 // send asks for more time, and is due again after a pause. When a caller waits, the pause is no longer than that
 // of any other request. A repeated attempt names the session that the one before has named, if that takes leases yet.
 func (e *extensions) send() {
+	if !e.bound() {
+		return
+	}
 	if e.downgrading == 0 && (e.Attempts() == 0 || e.session != nil && !e.session.takes(e.ttl)) {
 		e.name(e.sessions.of(e.key, e.ttl, e.options))
 	}
@@ -221,6 +284,9 @@ func (e *extensions) message() []byte {
 	case e.session != nil:
 		m.Session = e.session.id
 	}
+	if e.downgrading == 0 {
+		m.Tokens = e.growing
+	}
 	return request.Encode(m)
 }
 
@@ -248,6 +314,7 @@ func (e *extensions) replied(a *request.Answer, r *messages.Reply) {
 	switch r.GetStatus() {
 	case messages.Status_EXTENDED:
 		e.granted(a, r)
+		e.of.shows(r)
 	case messages.Status_UNAVAILABLE:
 		e.noEffect(a.ID, refused(messages.OpExtend, e.resource, r))
 	case messages.Status_OVERLOADED, messages.Status_INVALID, messages.Status_EXHAUSTED:
@@ -261,6 +328,9 @@ func (e *extensions) replied(a *request.Answer, r *messages.Reply) {
 // has not agreed to what the attempt asked for.
 func (e *extensions) granted(a *request.Answer, r *messages.Reply) {
 	l := r.GetLease()
+	if l.GetTokens() >= e.growing {
+		e.growing = 0
+	}
 	e.of.adopt(l)
 	if e.asksDowngrade(a.ID) {
 		e.downgraded(nil)
@@ -322,6 +392,15 @@ func (e *extensions) noEffect(id uint64, err error) {
 func (e *extensions) refused(id uint64, refusal *Error) {
 	e.Drop(id)
 	switch {
+	case e.growing > 0 && id >= e.grows:
+		e.growing = 0
+		e.Change()
+		if e.isActive() {
+			e.renew() // nothing was decided on the time that was asked for with it
+		}
+		e.of.schedule()
+		e.of.ungrown()
+		return
 	case errors.Is(refusal, ErrOverloaded):
 		if e.named(id) { // the shard may have too many sessions
 			e.name(nil)

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,14 +17,17 @@ import (
 )
 
 // handle is a lease that this client holds: what it is, its locks, and the keeper that prolongs it. Several [Lock]s
-// share one if they are re-entrant. No goroutine belongs to it: its alarm and answers drive it.
+// share one if they are re-entrant, and one at a time has it if it is [cached]. No goroutine belongs to it: its alarm and
+// answers drive it.
 type handle struct {
 	c             *core
 	registry      registry
 	resource, key string
 	options       acquireOptions
 
-	mu    sync.Mutex
+	// mu guards what follows: own, or the mutex of the cached lease.
+	mu    *sync.Mutex
+	own   sync.Mutex
 	phase phase
 	// id identifies the lease, claim is what it shows to the protected resource. kind and slots are what it has. former
 	// is its id before it was downgraded; zero: it was not.
@@ -38,6 +42,9 @@ type handle struct {
 	setOrder        uint64
 	setting         sync.Mutex
 	locks           []*Lock // that have not been released
+	// wanted is closed when others are known to want the resource, nil until it is asked for; isWanted: they are.
+	wanted   chan struct{}
+	isWanted bool
 	// failing: the application has received that the lease is in jeopardy.
 	failing bool
 	// keeper prolongs the lease: its extensions or a session.
@@ -95,6 +102,9 @@ func (h *handle) attach(ctx context.Context, k kind) *Lock {
 	if !h.valid() || h.c.life.Err() != nil || h.kind != k {
 		return nil
 	}
+	if c := h.options.cached; c != nil {
+		return c.open(ctx, h)
+	}
 	l := &Lock{h: h, parent: ctx}
 	h.locks = append(h.locks, l)
 	return l
@@ -112,7 +122,13 @@ func (h *handle) valid() bool { return h.phase == holding && clock.Now().Before(
 
 // until is when the lease must be considered over. What is known by its keeper and by its extensions is right, so the
 // later end is.
-func (h *handle) until() time.Time { return lease.Later(h.extensions.Until(), h.keeper.until(h)) }
+func (h *handle) until() time.Time {
+	until := lease.Later(h.extensions.Until(), h.keeper.until(h))
+	if h.extensions.lastHeld.IsZero() {
+		return until
+	}
+	return lease.Earlier(until, h.extensions.lastHeld)
+}
 
 // look ends a lease that is over by the clock. The timer may be late.
 func (h *handle) look() {
@@ -159,6 +175,9 @@ func (h *handle) Wake() {
 // schedule has Wake called when something is due: an extension, the subscription to events, or the end, which a session
 // reports for its leases.
 func (h *handle) schedule() {
+	if c := h.options.cached; c != nil {
+		c.safe = time.Time{} // mutant: SafeForEver
+	}
 	at := h.extensions.next()
 	if from, ok := h.hints.due(h.extensions.Asked()); ok && (at.IsZero() || from.Before(at)) {
 		at = from
@@ -262,6 +281,78 @@ func (h *handle) adopt(l *messages.Lease) {
 	h.hints.token, h.extensions.token = now.token, now.token
 }
 
+// listen returns what is closed when others want the resource, and has notices sent for the lease.
+func (h *handle) listen() <-chan struct{} {
+	if h.wanted == nil {
+		h.wanted = make(chan struct{})
+		if h.isWanted {
+			close(h.wanted)
+		}
+	}
+	if !h.options.listens && h.phase == holding {
+		h.options.listens = true
+		if h.c.cfg.fits(&h.options) && !h.isWanted {
+			h.extensions.join()
+		}
+	}
+	return h.wanted
+}
+
+// shown returns the lease as an answer would show it.
+func (h *handle) shown() *Lease {
+	return &Lease{Resource: h.resource, Owner: h.options.owner, Token: h.id.token, Fence: h.id.token,
+		TTL: h.options.ttl, Remaining: max(clock.Until(h.extensions.lastEnd()), 0), Ephemeral: h.options.ephemeral,
+		Metadata: maps.Clone(h.metadata)}
+}
+
+// shows receives an answer that shows the lease: who waits for its resource, and how many tokens it has.
+func (h *handle) shows(r *messages.Reply) {
+	if h.phase == holding && r.GetWaiting() > 0 {
+		h.want()
+	}
+	if c := h.options.cached; c != nil {
+		c.grown(r.GetLease().GetTokens())
+	}
+}
+
+// ungrown receives that the lease gets no more tokens.
+func (h *handle) ungrown() { h.options.cached.ungrown() }
+
+// want receives that others want the resource. It is called with mu held.
+func (h *handle) want() {
+	if h.isWanted {
+		return
+	}
+	h.isWanted = true // mutant: NoticeIgnored
+	if h.wanted != nil {
+		close(h.wanted)
+	}
+	if c := h.options.cached; c != nil {
+		c.close(true)
+	}
+}
+
+// wantedOf receives the names of resources that others want.
+func (h *handle) wantedOf(names map[string]struct{}) {
+	if _, is := names[h.resource]; is {
+		h.noticed(false)
+	}
+}
+
+// noticed receives that others want the resource, or that an operator has ended the lease, which the service is asked
+// then.
+func (h *handle) noticed(ended bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.phase != holding:
+	case ended:
+		h.hints.hint()
+	default:
+		h.want()
+	}
+}
+
 // downgradeOver receives that the token of the lease is known.
 func (h *handle) downgradeOver() { h.registry.downgradeOver(h.holder()) }
 
@@ -311,7 +402,11 @@ func (h *handle) confirm(ctx context.Context) (done bool) {
 // runOut gives the lease up by the clock alone.
 func (h *handle) runOut() {
 	h.extensions.forsake()
-	h.lose(lost(messages.OpExtend, h.resource, nil))
+	e := lost(messages.OpExtend, h.resource, nil)
+	if h.extensions.isAtEnd() {
+		e.Cause = ErrMaxHold
+	}
+	h.lose(e)
 }
 
 // lose ends the lease for all locks that share it.
@@ -326,6 +421,10 @@ func (h *handle) lose(e *Error) {
 		h.extensions.downgraded(e)
 	}
 	h.extensions.answer(e)
+	if c := h.options.cached; c != nil {
+		c.lost()
+		h.postRelease()
+	}
 }
 
 // stop ends what prolongs the lease and looks for its end.
@@ -353,19 +452,47 @@ func (h *handle) detach(l *Lock) (r *release, found error) {
 	case h.phase == gone:
 		h.postRelease()
 		return nil, h.found
-	case len(h.locks) > 0 || !h.registry.releasing(nil, h):
+	case len(h.locks) > 0:
 		return nil, nil
 	}
+	return h.letGo(), nil
+}
+
+// endUse takes away the lock that is the use of a cached lease, and returns why it was lost, if it was. Repeated, it
+// returns the same.
+func (h *handle) endUse(l *Lock) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.look()
+	if i := slices.Index(h.locks, l); i >= 0 {
+		h.locks = slices.Delete(h.locks, i, i+1)
+		l.end(ErrReleased)
+		if h.phase == holding {
+			h.options.cached.free()
+		} else {
+			h.postRelease()
+		}
+	}
+	if errors.Is(l.over, ErrReleased) {
+		return nil
+	}
+	return l.over
+}
+
+// letGo returns the release of a lease that is held and has no lock. No other one is returned afterwards.
+func (h *handle) letGo() *release {
+	h.registry.releasing(nil, h)
 	h.phase = releasing
 	h.stop()
 	h.extensions.answer(ErrReleased)
-	return h.toRelease(), nil
+	return h.toRelease()
 }
 
 // postRelease posts a release of a lease that ran out by this client's clock, and waits for nothing: the service
 // may have prolonged it without the client's knowledge. It is posted once, with the last lock.
 func (h *handle) postRelease() {
-	if len(h.locks) == 0 && errors.Is(h.found, errDeadline) && clock.Now().Before(h.end) {
+	byClock := errors.Is(h.found, errDeadline) || errors.Is(h.found, ErrMaxHold)
+	if len(h.locks) == 0 && byClock && clock.Now().Before(h.end) {
 		h.toRelease().post()
 	}
 }
@@ -380,6 +507,9 @@ func (h *handle) toRelease() *release {
 	r.done = func() {
 		h.registry.released(k, tokens)
 		h.extensions.leave()
+		if h.options.cached != nil {
+			h.options.cached.returned()
+		}
 		if isDowngrading {
 			h.registry.downgradeOver(k)
 		}
@@ -394,8 +524,11 @@ func (h *handle) all() []*Lock {
 	return slices.Clone(h.locks)
 }
 
-// releaseAll releases all locks that share the lease.
+// releaseAll releases all locks that share the lease, and has a cached one returned, which the client's goroutines count.
 func (h *handle) releaseAll(ctx context.Context) error {
+	if c := h.options.cached; c != nil {
+		c.end()
+	}
 	var err error
 	for _, l := range h.all() {
 		err = l.releaseOnce(ctx) // the last one's says what was found

@@ -29,6 +29,7 @@ type handles struct {
 	tombstones map[holder]*tombstones
 	losses     losses
 	downgrades map[holder]*downgrade
+	withheld   map[holder]*withheld
 }
 
 // errReleased refuses a lease that has been released.
@@ -43,11 +44,17 @@ func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent 
 		claim: Claim{Resource: resource, Token: fenceOf(l)}, // mutant: TokenAsFence
 		kind:  kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
 	}
+	h.mu = &h.own
+	if o.cached != nil {
+		h.mu = &o.cached.mu
+		o.cached.offered(id.token, l.GetTokens())
+	}
+	h.isWanted = granted.GetWaiting() > 0
 	h.keeper = &h.extensions
 	h.extensions = extensions{
-		of: h, mu: &h.mu, sender: c.sender, sessions: s.sessions,
+		of: h, mu: h.mu, sender: c.sender, sessions: s.sessions,
 		resource: resource, key: key, options: &h.options, token: id.token,
-		agreed: o.ttl, maxKnown: c.cfg.maxKnown(&o),
+		agreed: o.ttl, maxKnown: c.cfg.maxKnown(&o), lastHeld: o.lastHeld(sent),
 		// mutant: LeaseFromTheAnswer
 		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), o.ttl), sent, c.begun),
 	}
@@ -56,11 +63,12 @@ func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent 
 		h.extensions.Above(granted.GetOrder())
 	}
 	h.hints = hints{
-		sender: c.sender, ends: s.ends, key: key, token: id.token, ephemeral: o.ephemeral, mu: &h.mu, verifier: h,
-		from: c.begun.Add((clock.Since(c.begun) + subscribeAfter).Truncate(lease.Coarsest)),
+		sender: c.sender, ends: s.ends, key: key, token: id.token, ephemeral: o.ephemeral, mu: h.mu, verifier: h,
+		tried: o.cached != nil && c.cfg.fits(&o), // notices tell
+		from:  c.begun.Add((clock.Since(c.begun) + subscribeAfter).Truncate(lease.Coarsest)),
 	}
 	h.alarm.Waker = h
-	if c.cfg.endsEarly(&o) {
+	if c.cfg.endsEarly(&o) || o.cached != nil && !h.isWanted && c.cfg.fits(&o) {
 		h.extensions.Hasten(clock.Now(), func(int) time.Duration { return 0 })
 	}
 	h.schedule()
@@ -103,8 +111,20 @@ func (s *handles) add(h *handle) (known *handle, err error) {
 		return nil, errReleased
 	}
 	put(&s.byID, h.id, h)
-	put(&s.shared, h.lockKey(), h)
+	if h.options.cached == nil {
+		put(&s.shared, h.lockKey(), h)
+	}
 	return h, nil
+}
+
+// noticed receives a notice of the service. It is a hint, and ignored without the token of a lease that is held.
+func (s *handles) noticed(n *messages.Notice) {
+	s.mu.Lock()
+	h := s.find(leaseID{n.GetResource(), Token(n.GetToken())})
+	s.mu.Unlock()
+	if h != nil {
+		h.noticed(n.GetEnded())
+	}
 }
 
 // find is called with mu held.
@@ -211,6 +231,10 @@ func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 		d.orphans = append(d.orphans, l)
 		return false
 	}
+	if w := s.withheld[k]; w != nil {
+		w.orphans = append(w.orphans, l)
+		return false
+	}
 	s.tombstonesOf(k).add(id.token)
 	return true
 }
@@ -232,6 +256,41 @@ func (s *handles) tombstonesOf(k holder) *tombstones {
 		put(&s.tombstones, k, new(tombstones))
 	}
 	return s.tombstones[k]
+}
+
+// withheld are grants to a holder that nothing waited for, while requests for leases with a shortest hold are under way.
+// One of them may be theirs: released by its token it would hold its resource back.
+type withheld struct {
+	requests int
+	orphans  []*messages.Lease
+}
+
+// withhold counts a request for a lease with a shortest hold, until the function is called. After the last of a holder
+// the orphans are given back.
+func (s *handles) withhold(k holder) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.withheld[k] == nil {
+		put(&s.withheld, k, new(withheld))
+	}
+	s.withheld[k].requests++
+	return func() {
+		for _, l := range s.withheldOver(k) {
+			s.giveBack(l, s.c.secret())
+		}
+	}
+}
+
+// withheldOver counts one request less, and returns the orphans after the last.
+func (s *handles) withheldOver(k holder) []*messages.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.withheld[k]
+	if w.requests--; w.requests > 0 {
+		return nil
+	}
+	delete(s.withheld, k)
+	return w.orphans
 }
 
 // giveBack releases a lease in the background, unless it has a handle or had one that has lost it.

@@ -22,4 +22,6 @@ type kept interface {
 	// keeperFails receives that the keeper has begun or ceased to fail. failure returns the last state: why the latest
 	// attempt had no effect, nil if it had.
 	keeperFails(k keeper, failure func() error)
+	// wantedOf receives the names of resources that others want.
+	wantedOf(names map[string]struct{})
 }

@@ -29,6 +29,8 @@ type Lock struct {
 	h *handle
 	// parent is the context that it was acquired with.
 	parent context.Context
+	// token is the one of a cached lease that this use of it has; 0: the lease is not cached.
+	token Token
 
 	// These are guarded by the handle's mu. ctx and lost are nil until they are asked for.
 	ctx  context.Context
@@ -59,7 +61,16 @@ func (l *Lock) leaseToken() Token {
 func (l *Lock) Claim() Claim {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	return l.h.claim
+	return l.shows()
+}
+
+// shows is Claim with the mutex of the handle held.
+func (l *Lock) shows() Claim {
+	claim := l.h.claim
+	if l.token > 0 { // mutant: FirstTokenForEachUse
+		claim.Token = l.token
+	}
+	return claim
 }
 
 // Slots returns the numbers of the permits that a shared lock has, in rising order; nil if it is exclusive. No other
@@ -110,7 +121,7 @@ func (l *Lock) Context() context.Context {
 		l.h.look()
 	}
 	if l.ctx == nil {
-		under, cancel := detached(messages.WithClaim(l.parent, l.h.claim))
+		under, cancel := detached(messages.WithClaim(l.parent, l.shows()))
 		l.endWith(cancel)
 		l.ctx = under
 	}
@@ -131,6 +142,16 @@ func (l *Lock) Lost() <-chan struct{} {
 		l.lost = lost
 	}
 	return l.lost
+}
+
+// Wanted returns a channel that is closed when the client learns that others wait for the resource, or were refused
+// because of this lock: from notices of the service, if it has the feature "notices", and from the answers to renewals.
+// It stays closed, also if they wait no more. Who asks for it has the lock taken into a session, where notices come at
+// once; that of a lock that is in none, see [PerLockRenewal], comes with the next renewal.
+func (l *Lock) Wanted() <-chan struct{} {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	return l.h.listen()
 }
 
 // Valid reports whether the lock is held at this moment. It looks at the clock, so it is right also
@@ -154,7 +175,7 @@ func (l *Lock) Deadline() time.Time {
 // [ErrReleased] after a release, [ErrInvalid] for a TTL that is not allowed; when the context or the
 // client's timeout ends first [ErrUnknown], and the lease has to be taken for the shorter of the two. Of calls
 // that overlap the shortest TTL counts until the next renewal. With a context that has ended already it changes
-// nothing, and is [ErrUnavailable] with the context's error.
+// nothing, and is [ErrUnavailable] with the context's error. That of a [Cached] lock is [ErrInvalid].
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := l.check(ctx, messages.OpExtend, checkTTL(ttl)); err != nil {
 		return err
@@ -167,6 +188,9 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 func (l *Lock) check(ctx context.Context, op messages.Operation, broken error) error {
 	if err := checkContext(ctx, op, l.Resource()); err != nil {
 		return err
+	}
+	if l.token > 0 { // mutant: UseChangesTheLease
+		broken = rule(string(op), "none of a lock with Cached, whose lease may have other uses", l.String())
 	}
 	if broken != nil {
 		return invalid(op, l.Resource(), broken)
@@ -186,7 +210,8 @@ func (l *Lock) check(ctx context.Context, op messages.Operation, broken error) e
 // A lock that is lost already needs no release: the call returns why it was lost and does not wait.
 //
 // The wait for the answer ends with the context, with the client's timeout, when the lease has run out, and
-// when the connection is closed. A context that has ended already does not count: it is usually the reason
+// when the connection is closed. For the end of a use of a [Cached] lease nothing is asked, so there is no wait. A context
+// that has ended already does not count: it is usually the reason
 // for the release. A nil context is [ErrInvalid], and releases nothing. Later calls return what the first did; one whose
 // context ends before that is [ErrUnknown].
 func (l *Lock) Release(ctx context.Context) error {
@@ -201,6 +226,9 @@ func (l *Lock) Release(ctx context.Context) error {
 
 // releaseOnce releases the lock once. With a context that has ended it does not wait for the answer.
 func (l *Lock) releaseOnce(ctx context.Context) error {
+	if l.token > 0 {
+		return l.h.endUse(l)
+	}
 	return l.released.do(ctx, func() error {
 		r, err := l.h.detach(l)
 		if r != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/clients/holdfast/internal/block"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -161,6 +162,15 @@ type acquireOptions struct {
 	permits, limit  int64
 	metadata        map[string]string
 	secret          secret
+	// minHold is the shortest hold, maxHold the longest; 0: none.
+	minHold, maxHold time.Duration
+	// idle is for how long the lease is retained without a use; 0: it is not. byCall: the call says so, and not the
+	// client's defaults. cached is the lease that is asked for with it, nil: none.
+	idle   time.Duration
+	byCall bool
+	cached *cached
+	// listens: the holder wants to know whether others want the resource.
+	listens bool
 }
 
 // TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given. The resource of a
@@ -205,6 +215,18 @@ func Delay(d time.Duration) AcquireOption { return func(o *acquireOptions) { o.d
 // see [Client.Confirm]. With a [Delay], until the first of both. The owner may not take the resource back.
 func ConfirmLoss() AcquireOption { return func(o *acquireOptions) { o.confirm = true } }
 
+// MinHold is the shortest hold, at most an hour: nobody gets the lock before this time has passed since it was granted,
+// the same client included, however the lease ends. So a job that ends at once does not run a second time on a machine
+// whose clock is behind. The release returns at once. [Client.Confirm] with the token ends the time. The deployment must
+// have the feature "min_hold", and the lock be neither [Shared] nor [Ephemeral]; it cannot be downgraded.
+func MinHold(d time.Duration) AcquireOption { return func(o *acquireOptions) { o.minHold = d } }
+
+// MaxHold is the longest hold, counted from the sending of the request that was granted: the client renews the lock for
+// no longer than that, and then takes it for lost, with a cause that is [ErrMaxHold]. So a program that hangs does not
+// hold for ever. It is at least the shortest TTL, and a TTL that is longer counts as d. Such a lock may not be
+// [Reentrant].
+func MaxHold(d time.Duration) AcquireOption { return func(o *acquireOptions) { o.maxHold = d } }
+
 // NoRenewal leaves the renewal to the caller, by [Lock.Extend]. Without it the lease runs out.
 func NoRenewal() AcquireOption { return func(o *acquireOptions) { o.byHand = true } }
 
@@ -213,9 +235,12 @@ func (c *config) acquireOptions(opts []AcquireOption) acquireOptions {
 	o := acquireOptions{owner: c.owner, ttl: DefaultTTL}
 	o.take(c.defaults)
 	shared, counted := o.shared, o.counted
-	o.shared, o.counted = false, false
+	o.shared, o.counted, o.byCall = false, false, false
 	if o.take(opts); !o.shared && !o.counted {
 		o.shared, o.counted = shared, counted
+	}
+	if !o.byCall && o.checkCached() != nil {
+		o.idle = 0
 	}
 	return o
 }
@@ -239,12 +264,23 @@ func (o *acquireOptions) request(id string, wait time.Duration) *messages.Acquir
 	if k := o.kind(); k != (kind{}) {
 		r.Limit, r.Permits = k.limit, k.permits
 	}
-	r.DelayMs, r.Confirm = inMillis(o.delay), o.confirm
+	r.DelayMs, r.Confirm, r.MinHoldMs = inMillis(o.delay), o.confirm, inMillis(o.minHold)
+	if o.cached != nil {
+		r.Tokens = block.First
+	}
 	if o.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL
 	}
 	o.secret.protect(r)
 	return r
+}
+
+// lastHeld returns when the longest hold of a lock is over whose request was sent then; zero: it has none.
+func (o *acquireOptions) lastHeld(sent time.Time) (at time.Time) {
+	if o.maxHold > 0 {
+		at = sent.Add(o.maxHold)
+	}
+	return at
 }
 
 // kind returns that of the lease that is asked for.

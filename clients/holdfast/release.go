@@ -2,11 +2,13 @@ package holdfast
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/clients/internal/alarm"
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
@@ -55,6 +57,54 @@ func (r *release) ask(ctx context.Context, header nats.Header) error {
 	}
 	r.later()
 	return err
+}
+
+// begin sends the release at once, and waits for nothing: it may be called with the mutex of the lease held, on any
+// goroutine. What is not answered soon is repeated in the background.
+func (r *release) begin() {
+	if !r.c.goroutines.Join() {
+		r.post()
+		r.done()
+		return
+	}
+	f := &firstRelease{release: r}
+	f.alarm.Waker = f
+	to := r.c.sender.Route(messages.OpRelease, r.key, 0)
+	r.c.sender.Send(to, request.Message{Payload: request.Encode(r.message()), Owner: r.owner}, f.answered)
+	r.c.alarms.Set(&f.alarm, clock.Now().Add(messages.FirstResend))
+}
+
+// firstRelease is the first attempt of a release for which nobody waits.
+type firstRelease struct {
+	*release
+	// decided: the attempt was answered, or its time is over.
+	decided atomic.Bool
+	alarm   alarm.Alarm // calls Wake
+}
+
+func (f *firstRelease) answered(a *request.Answer) {
+	if f.decided.Swap(true) {
+		return
+	}
+	f.c.alarms.Stop(&f.alarm)
+	reply, err := a.Reply()
+	f.end(a.NotSent == nil && err == nil && isEnd(reply.GetStatus()))
+}
+
+// Wake is called by the alarm.
+func (f *firstRelease) Wake() {
+	if !f.decided.Swap(true) {
+		f.end(false)
+	}
+}
+
+func (f *firstRelease) end(known bool) {
+	defer f.c.goroutines.Leave()
+	if known {
+		f.done()
+	} else {
+		f.later()
+	}
 }
 
 // later releases the lease in the background.

@@ -52,8 +52,10 @@ type session struct {
 	proved time.Time
 	// lost are the leases that it prolongs no more, with the ends that they have here, until they have another keeper.
 	lost map[kept]time.Time
-	// changed: the leases have to receive that keeps fail, or do not any more.
+	// changed: the leases have to receive that keeps fail, or do not any more. wanted are the resources of which they have
+	// to receive that others want them.
 	changed bool
+	wanted  map[string]struct{}
 	alarm   alarm.Alarm // calls Wake
 }
 
@@ -72,11 +74,18 @@ func newSession(s *sessions, k sessionKind) *session {
 // unlock unlocks mu, and reports to the leases what has changed. A lease may have its mutex held when it calls a method
 // that changes nothing for leases; that unlocks mu alone.
 func (x *session) unlock() {
-	lost, failing := slices.Collect(maps.Keys(x.lost)), []kept(nil)
+	lost, failing, known := slices.Collect(maps.Keys(x.lost)), []kept(nil), []kept(nil)
 	if x.changed {
 		x.changed, failing = false, slices.Collect(maps.Keys(x.leases))
 	}
+	wanted := x.wanted
+	if x.wanted = nil; wanted != nil {
+		known = slices.AppendSeq(slices.Clone(lost), maps.Keys(x.leases))
+	}
 	x.mu.Unlock()
+	for _, l := range known {
+		l.wantedOf(wanted)
+	}
 	for _, l := range lost {
 		l.keeperLost(x)
 	}
@@ -314,6 +323,9 @@ func (x *session) kept(a *request.Answer, r *messages.Reply) {
 	x.sessions.c.sender.Forget(settled...)
 	x.sessions.prove()
 	x.schedule()
+	for _, name := range r.GetWanted() {
+		put(&x.wanted, name, struct{}{})
+	}
 	if !x.isWhole(a.Sent, r) { // mutant: CoverageIsForever
 		x.loseAll()
 		x.losses, x.since = r.GetLosses(), clock.Now()

@@ -70,8 +70,8 @@ type sessions struct {
 type sessionKind struct {
 	shard uint32
 	ttl   time.Duration
-	// secret: they have the secret of the client.
-	secret bool
+	// secret: they have the secret of the client. listens: notices about them are asked for.
+	secret, listens bool
 }
 
 // of returns the session that the extensions of a lease are to name, nil if none.
@@ -80,7 +80,8 @@ func (s *sessions) of(key string, ttl time.Duration, o *acquireOptions) *session
 		return nil
 	}
 	shards := s.c.deployment.info.Load().Shards
-	k := sessionKind{shard: messages.ShardOf(key, shards), ttl: ttl, secret: o.secret.value != nil}
+	k := sessionKind{shard: messages.ShardOf(key, shards), ttl: ttl, secret: o.secret.value != nil,
+		listens: s.listens(o)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if clock.Now().Before(s.refused) {
@@ -99,11 +100,18 @@ func (s *sessions) may(o *acquireOptions) bool {
 	if !s.c.cfg.fits(o) || !s.c.deployment.everyNodeOffers(messages.FeatureSessions) {
 		return false
 	}
-	return s.c.cfg.disconnect > 0 || s.several()
+	return s.c.cfg.disconnect > 0 || s.listens(o) || s.several()
+}
+
+// listens reports whether notices about a lease are to be asked for.
+func (s *sessions) listens(o *acquireOptions) bool {
+	return (o.listens || o.cached != nil) && s.c.deployment.everyNodeOffers(messages.FeatureNotices)
 }
 
 // fits reports whether leases with these options may be in sessions.
-func (c *config) fits(o *acquireOptions) bool { return !c.perLock && !o.byHand && !o.reentrant }
+func (c *config) fits(o *acquireOptions) bool {
+	return !c.perLock && !o.byHand && !o.reentrant && o.maxHold == 0
+}
 
 // endsEarly reports whether such a lease may come into a session that ends when the client is not connected.
 func (c *config) endsEarly(o *acquireOptions) bool { return c.disconnect > 0 && c.fits(o) }
@@ -134,6 +142,9 @@ func (s *sessions) keep(k sessionKind) *messages.KeepRequest {
 	}
 	if s.c.cfg.disconnect > 0 {
 		r.DisconnectMs, r.Alive = inMillis(s.c.cfg.disconnect), s.c.sender.Listens()
+	}
+	if r.Notices = k.listens; r.Notices && s.c.deployment.everyNodeOffers(messages.FeatureBatch) {
+		r.Alive = s.c.sender.Listens() // without batches the service cannot reach it
 	}
 	return r
 }

@@ -53,6 +53,8 @@ type Request struct {
 	// that the deployment has not answered to the sender at all, or that its shard has had no owner for long. Without
 	// it the exchange goes on for as long as it may.
 	GivesUp bool
+	// Began is called once, when the first attempt is on its way behind all that was sent before. nil: nothing is called.
+	Began func()
 	// Stop ends the exchange with [ErrClosed] when it is closed. nil: only its context ends it.
 	Stop <-chan struct{}
 }
@@ -131,6 +133,9 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 		x.patience = now.Add(max(minContact, firstContact-now.Sub(x.s.begun)))
 	}
 	x.send(now)
+	if x.Began != nil {
+		x.Began()
+	}
 	defer x.s.alarms.Stop(&x.alarm)
 	for {
 		x.s.alarms.Set(&x.alarm, x.next()) // before the sender is looked at, which wakes those that are set

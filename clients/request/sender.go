@@ -30,6 +30,9 @@ type Config struct {
 	// lease should be released. It is called on the goroutine of the subscription, or of the caller of
 	// [Exchange.Finish], and must not block. nil: such leases run out.
 	Orphan func(*messages.Lease)
+	// Notice is called with each notice that others want the resource of a lease, on the goroutine of the subscription. It
+	// must not block. A notice may be forged. nil: they are dropped.
+	Notice func(*messages.Notice)
 	// Reconnected is called when the connection is there again, since messages may have been lost. It must
 	// not block. nil: nothing is called.
 	Reconnected func()
@@ -126,9 +129,11 @@ func (s *Sender) RouteIn(shard uint32, op messages.Operation, key string, n int)
 	return r
 }
 
-// Listens returns a subject on which the sender listens. It drops what comes there: the name is no number of an
-// attempt.
-func (s *Sender) Listens() string { return s.inbox + "_alive" }
+// Listens returns a subject on which the sender listens, for notices and for what shows that it does. The name is no
+// number of an attempt.
+func (s *Sender) Listens() string { return s.inbox + aliveName }
+
+const aliveName = "_alive"
 
 // Message is what an attempt sends.
 type Message struct {
@@ -318,8 +323,11 @@ func (s *Sender) answered(m *nats.Msg) {
 	if !noResponders(m) {
 		s.reached.Store(true)
 	}
-	id, batched, ok := s.names.number(strings.TrimPrefix(m.Subject, s.inbox))
+	name := strings.TrimPrefix(m.Subject, s.inbox)
+	id, batched, ok := s.names.number(name)
 	switch {
+	case name == aliveName:
+		s.noticed(m)
 	case !ok: // no attempt has such a subject
 	case !batched:
 		s.take(&Answer{ID: id, msg: m}, 0)
@@ -327,6 +335,14 @@ func (s *Sender) answered(m *nats.Msg) {
 		deliver(s.attempts.takeBatch(id), func(a *Answer) { a.msg = m })
 	default:
 		s.answeredBatch(id, m)
+	}
+}
+
+// noticed takes in what has come to [Sender.Listens]: a notice, or an empty message.
+func (s *Sender) noticed(m *nats.Msg) {
+	var n messages.Notice
+	if s.cfg.Notice != nil && len(m.Data) > 0 && messages.DecodeReply(messages.Protobuf, m.Data, &n) == nil {
+		s.cfg.Notice(&n)
 	}
 }
 

@@ -54,6 +54,9 @@ func (d *driver) openOn(nc *nats.Conn, c *command) (object, error) {
 	if c.TTL != nil {
 		opts = append(opts, holdfast.Defaults(holdfast.TTL(millis(*c.TTL))))
 	}
+	if c.Cached != nil {
+		opts = append(opts, holdfast.Defaults(holdfast.Cached(millis(*c.Cached))))
+	}
 	if c.Timeout != nil {
 		opts = append(opts, holdfast.Timeout(millis(*c.Timeout)))
 	}
@@ -88,6 +91,15 @@ func (d *driver) get(ctx context.Context, c *command) (object, error) {
 		return nil, err
 	}
 	return object{"held": s.Held, "owner": s.Owner, "token": decimal(s.Token), "waiting": s.Waiting}, nil
+}
+
+func (d *driver) cache(_ context.Context, c *command) (object, error) {
+	client, err := find(d, d.clients, "client", c.Client)
+	if err != nil {
+		return nil, err
+	}
+	s := client.CacheStats()
+	return object{"leases": s.Leases, "uses": s.Uses, "waiting": s.Waiting}, nil
 }
 
 func decimal(t holdfast.Token) string { return strconv.FormatUint(uint64(t), 10) }

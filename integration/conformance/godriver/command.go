@@ -25,6 +25,7 @@ type command struct {
 	Password string `json:"password"`
 	Own      bool   `json:"own"`
 	Prefix   string `json:"prefix"`
+	Cached   *int64 `json:"cached_ms"`
 
 	Lock      string            `json:"lock"`
 	Name      string            `json:"name"`
@@ -36,6 +37,8 @@ type command struct {
 	Metadata  map[string]string `json:"metadata"`
 	Ephemeral bool              `json:"ephemeral"`
 	Renew     *bool             `json:"renew"`
+	MinHold   *int64            `json:"min_hold_ms"`
+	MaxHold   *int64            `json:"max_hold_ms"`
 	Millis    int64             `json:"ms"`
 
 	Watch   string `json:"watch"`
@@ -49,7 +52,7 @@ type command struct {
 func (d *driver) do(ctx context.Context, c *command) (object, error) {
 	do := map[string]func(context.Context, *command) (object, error){
 		"open": d.open, "close": d.close, "acquire": d.acquire, "release": d.release, "extend": d.extend, "set": d.set,
-		"state": d.state, "within": d.within, "get": d.get, "watch": d.watch, "unwatch": d.unwatch, "cancel": d.cancel,
+		"state": d.state, "within": d.within, "get": d.get, "cache": d.cache, "wanted": d.wanted, "watch": d.watch, "unwatch": d.unwatch, "cancel": d.cancel,
 		"key": key, "shard": shard, "fence": fence,
 	}[c.Call]
 	if do == nil {
@@ -114,6 +117,14 @@ func (c *command) options() (opts []holdfast.AcquireOption) {
 	}
 	if c.Renew != nil && !*c.Renew {
 		opts = append(opts, holdfast.NoRenewal())
+	}
+	for _, o := range []struct {
+		ms     *int64
+		option func(time.Duration) holdfast.AcquireOption
+	}{{c.MinHold, holdfast.MinHold}, {c.MaxHold, holdfast.MaxHold}, {c.Cached, holdfast.Cached}} {
+		if o.ms != nil {
+			opts = append(opts, o.option(millis(*o.ms)))
+		}
 	}
 	return opts
 }

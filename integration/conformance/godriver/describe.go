@@ -58,6 +58,8 @@ func reason(err error) string {
 		return "not_owner"
 	case errors.Is(err, holdfast.ErrStaleToken):
 		return "stale_token"
+	case errors.Is(err, holdfast.ErrMaxHold):
+		return "max_hold"
 	}
 	return "deadline"
 }

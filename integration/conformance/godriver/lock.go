@@ -70,6 +70,22 @@ func (d *driver) set(ctx context.Context, c *command) (object, error) {
 	return nil, h.Set(ctx, c.Metadata)
 }
 
+func (d *driver) wanted(ctx context.Context, c *command) (object, error) {
+	h, err := find(d, d.locks, "lock", c.Lock)
+	if err != nil {
+		return nil, err
+	}
+	under := h.Context()
+	select {
+	case <-h.Wanted():
+		return nil, nil
+	case <-under.Done():
+		return nil, context.Cause(under)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 func (d *driver) state(_ context.Context, c *command) (object, error) {
 	h, err := find(d, d.locks, "lock", c.Lock)
 	if err != nil {

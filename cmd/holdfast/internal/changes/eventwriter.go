@@ -81,8 +81,9 @@ func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00"
 
 // eventText returns an event as one line for a person, and "" for a bookmark.
 func eventText(e holdfast.Event) string {
-	what := fmt.Sprintf("%-8s %s%s by %s, token %d", strings.ToLower(e.Kind.String()),
-		display.Name(e.Lease.Resource), cli.OfTenant(e.Lease.Tenant), display.Quote(e.Lease.Owner), e.Lease.Token)
+	what := fmt.Sprintf("%-8s %s%s by %s, %s", strings.ToLower(e.Kind.String()),
+		display.Name(e.Lease.Resource), cli.OfTenant(e.Lease.Tenant), display.Quote(e.Lease.Owner),
+		cli.NamedTokens(e.Lease.Token, e.Lease.Tokens))
 	switch {
 	case e.Kind == holdfast.EventBookmark:
 		return ""
@@ -93,7 +94,9 @@ func eventText(e holdfast.Event) string {
 		if e.HeldBack {
 			what += ", held back"
 		}
+		what += resting(e)
 	case e.Kind == holdfast.EventConfirmed:
+		what += resting(e)
 	default:
 		what += ", lease " + display.Duration(e.Lease.TTL)
 	}
@@ -101,6 +104,14 @@ func eventText(e holdfast.Event) string {
 		what += ", reason " + display.Quote(e.Reason)
 	}
 	return stamp(e.Time) + " " + what
+}
+
+// resting says for how long the resource is granted to nobody after the event; empty: for no time.
+func resting(e holdfast.Event) string {
+	if e.Resting == 0 {
+		return ""
+	}
+	return ", rests for " + display.Duration(e.Resting)
 }
 
 // eventJSON returns an event as one line of JSON in the format of the contract. A change carries the position
@@ -117,7 +128,7 @@ func eventJSON(e holdfast.Event) (string, error) {
 	event, err := messages.Encode(messages.JSON, &messages.Event{
 		Kind: messages.Event_Kind(e.Kind), Lease: leaseOf(e.Lease),
 		Shard: e.ID.Shard, Position: e.ID.Position, Index: e.ID.Index,
-		AtMs: e.Time.UnixMilli(), Reason: e.Reason, HeldBack: e.HeldBack,
+		AtMs: e.Time.UnixMilli(), Reason: e.Reason, HeldBack: e.HeldBack, RestingMs: uint32(e.Resting.Milliseconds()),
 	})
 	return `{"event":` + display.JSON(event) + "," + position + "}", err
 }
@@ -126,9 +137,9 @@ func eventJSON(e holdfast.Event) (string, error) {
 func leaseOf(l holdfast.Lease) *messages.Lease {
 	lease := &messages.Lease{
 		Resource: l.Resource, Owner: l.Owner,
-		Token: uint64(l.Token), Fence: l.Token.String(),
+		Token: uint64(l.Token), Fence: l.Fence.String(),
 		TtlMs: uint32(l.TTL.Milliseconds()), RemainingMs: uint32(l.Remaining.Milliseconds()),
-		Metadata: l.Metadata, Tenant: l.Tenant,
+		Metadata: l.Metadata, Tenant: l.Tenant, Tokens: l.Tokens,
 	}
 	if !l.AcquiredAt.IsZero() {
 		lease.AcquiredAtMs = l.AcquiredAt.UnixMilli()
