@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from typing import Any
 
@@ -40,6 +41,34 @@ async def test_keeps_replace_renewals(
     assert 2 <= counted["keep"] <= 40
     leases = [lease async for lease in client.list(f"{name}.*")]
     assert all(lease.session for lease in leases)
+
+
+async def test_keeps_ask_for_notices_if_somebody_wants_to_know(
+    client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    keeps: list[dict[str, Any]] = []
+    nc = client._nc  # pyright: ignore[reportPrivateUsage]
+    publish = nc.publish
+
+    async def note(subject: str, payload: bytes, **kw: Any) -> None:
+        if ".keep." in subject:
+            keeps.append(json.loads(payload))
+        await publish(subject, payload, **kw)
+
+    monkeypatch.setattr(nc, "publish", note)
+    locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(3)]
+    await until_covered(locks)
+    assert all(keep.keys() == {"ttl_ms", "secret"} for keep in keeps)
+    await locks[0].wanted(0)
+    await until(lambda: "notices" in keeps[-1])
+    assert keeps[-1].keys() == {"ttl_ms", "secret", "notices", "alive"}
+    keeps.clear()
+    client._handles.deployment.features -= {"batch"}  # pyright: ignore[reportPrivateUsage]
+    lock = await client.acquire(name, ttl=0.9)  # another session, through a service import
+    await lock.wanted(0)
+    await until(lambda: any(keep["ttl_ms"] == 900 for keep in keeps))
+    assert {"ttl_ms": 900, "notices": True}.items() <= next(k for k in keeps if k["ttl_ms"] == 900).items()
+    assert all("alive" not in keep for keep in keeps if keep["ttl_ms"] == 900)
 
 
 async def test_without_sessions(new_client: NewClient, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
