@@ -421,6 +421,10 @@ func TestLastTokens(t *testing.T) {
 			s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED,
 				Grant: &journal.Grant{Resource: "r", Owner: "o", Token: highest, TtlMs: 1}})
 		},
+		"of a block": func(s *shard) {
+			s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED,
+				Grant: &journal.Grant{Resource: "r", Owner: "o", Token: highest - 6, Tokens: 7, TtlMs: 1}})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -443,6 +447,54 @@ func TestLastTokens(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A resource that rests does so after a restore, whatever is ahead, and the lease of a block is held with all its tokens.
+func TestRestoreOfARest(t *testing.T) {
+	t.Parallel()
+	s := newShard(t)
+	resting := &journal.Grant{Resource: "resting", Owner: "o", Token: 1, Tokens: 40, TtlMs: 1000, MinHoldMs: 9000}
+	lost := &journal.Grant{Resource: "lost", Owner: "o", Token: 1, TtlMs: 1000, MinHoldMs: 9000, DelayMs: 5000}
+	over := &journal.Grant{Resource: "over", Owner: "o", Token: 1, TtlMs: 1000, MinHoldMs: 9000}
+	block := &journal.Grant{Resource: "block", Owner: "o", Token: 1, Tokens: 30, TtlMs: 1000}
+	for _, c := range []*journal.Change{
+		{Kind: messages.Event_ACQUIRED, Grant: resting}, {Kind: messages.Event_RELEASED, Grant: resting, RestingMs: 7000},
+		{Kind: messages.Event_ACQUIRED, Grant: lost}, {Kind: messages.Event_EXPIRED, Grant: lost, RestingMs: 8000},
+		{Kind: messages.Event_ACQUIRED, Grant: over}, {Kind: messages.Event_RELEASED, Grant: over, RestingMs: 7000},
+		{Kind: messages.Event_CONFIRMED, Grant: over}, {Kind: messages.Event_ACQUIRED, Grant: block},
+	} {
+		s.commit(t, c)
+	}
+	for _, compacted := range []bool{false, true} {
+		if compacted {
+			s.compact(t, 100)
+		}
+		file := copyOf(t, []*shard{s})
+		contents, err := backup.Inspect(bytes.NewReader(file), int64(len(file)), func(float64) {})
+		check(t, err)
+		if contents.Leases != 1 || contents.Lost != 2 || contents.Free != 1 || contents.Highest != 40 {
+			t.Errorf("it has %+v", contents)
+		}
+		for _, ahead := range []uint64{0, 100} {
+			filled, after := restore(t, file, 2, ahead)
+			ledgers := open(t, filled, after)
+			for name, want := range map[string]struct {
+				rest  lease.Instant // 0: it may be granted, or is held
+				token messages.Token
+			}{"resting": {7, 40}, "lost": {8, 1}, "over": {0, 1}, "block": {0, 30}} {
+				l := ledgers[shardOf(t, name, len(ledgers))]
+				l.Restart(lease.Time{}, func(string, *lease.Image) {})
+				image := l.Image(name)
+				if ahead > 0 {
+					want.token = 140
+				}
+				if image.HeldBack() != (want.rest > 0) || image.HeldBack() && image.Soonest() != want.rest*1e9 ||
+					image.Held() != (name == "block") || image.Token() != want.token {
+					t.Errorf("ahead %d: %s is restored as %+v", ahead, name, image)
+				}
+			}
+		}
 	}
 }
 

@@ -27,8 +27,8 @@ type deployment struct {
 	present int
 	// issued is the highest token that was ever issued of each resource.
 	issued map[string]uint64
-	// spent is what --ahead of a restore has to cover, from the beginning: grants, of which an ephemeral one counts as
-	// 1 000, and each --ahead.
+	// spent is what --ahead of a restore has to cover, from the beginning: tokens, of which a reservation for an ephemeral
+	// lease takes 1 000, and each --ahead.
 	spent uint64
 }
 
@@ -61,12 +61,42 @@ func (d *deployment) grant(t tb, name string, e lease.Event, cost uint64) {
 	t.Helper()
 	switch r := d.decide(t, name, e); r.GetStatus() {
 	case messages.Status_GRANTED, messages.Status_EXTENDED:
-		token := r.GetLease().GetToken()
-		if token <= d.issued[name] {
-			t.Fatal(name, "has token", token, "after token", d.issued[name])
+		l := r.GetLease()
+		if l.GetToken() <= d.issued[name] {
+			t.Fatal(name, "has token", l.GetToken(), "after token", d.issued[name])
 		}
-		d.issued[name], d.spent = token, d.spent+cost
-	case messages.Status_HELD, messages.Status_NOT_HELD, messages.Status_EXPIRED:
+		d.issued[name], d.spent = lastOf(l), d.spent+cost+uint64(max(l.GetTokens(), 1)-1)
+	case messages.Status_HELD, messages.Status_NOT_HELD, messages.Status_EXPIRED, messages.Status_HELD_BACK:
+	default:
+		t.Fatal(name, r)
+	}
+}
+
+// lastOf is the last token of a lease.
+func lastOf(l *messages.Lease) uint64 { return l.GetToken() + uint64(max(l.GetTokens(), 1)) - 1 }
+
+// grow lets a lease have more tokens, if it may, and checks that these are new.
+func (d *deployment) grow(t *rapid.T) {
+	name := rapid.SampledFrom(names).Draw(t, "resource")
+	image := d.image(t, name)
+	if !image.Held() || image.Counts().Shared > 0 {
+		return
+	}
+	before := image.Last().Grant
+	r := d.decide(t, name, lease.Extend{Request: &messages.ExtendRequest{
+		Owner: "o", TtlMs: 1000, Secret: []byte("secret"), Tokens: max(before.GetTokens(), 1) + 50,
+		Order: rapid.Uint64Range(0, 2).Draw(t, "order"),
+	}})
+	switch r.GetStatus() {
+	case messages.Status_EXTENDED:
+		if uint64(before.Last()) < d.issued[name] {
+			t.Fatal(name, "has tokens behind", before.Last(), "and token", d.issued[name], "was issued")
+		}
+		d.issued[name], d.spent = lastOf(r.GetLease()), d.spent+50
+	case messages.Status_EXHAUSTED:
+		if uint64(before.Last()) == uint64(image.Token()) {
+			t.Fatal(name, r)
+		}
 	default:
 		t.Fatal(name, r)
 	}
@@ -80,14 +110,21 @@ func (d *deployment) acquireOne(t *rapid.T, name string, durability messages.Dur
 	r := &messages.AcquireRequest{Owner: "o", TtlMs: 1000, Durability: durability}
 	if r.Limit = rapid.SampledFrom([]uint32{0, 3}).Draw(t, "limit"); r.Limit == 0 {
 		r.SecretHash = messages.HashSecret([]byte("secret"))
+		r.Tokens = rapid.SampledFrom([]uint32{0, 7, 3000}).Draw(t, "tokens")
+		if durability == messages.Durability_PERSISTENT {
+			r.MinHoldMs = rapid.SampledFrom([]uint32{0, 0, 5000}).Draw(t, "hold")
+		}
 	}
 	d.grant(t, name, lease.Acquire{Request: r}, cost)
 }
 
-// end ends all leases of a resource.
+// end ends all leases of a resource, and the rest of one that has ended.
 func (d *deployment) end(t tb, name string) {
 	t.Helper()
 	image := d.image(t, name)
+	for l := range image.Ended() {
+		d.decide(t, name, lease.Confirm{Request: &messages.ConfirmRequest{Token: l.Grant.GetToken()}})
+	}
 	for h := range image.Holdings() {
 		d.decide(t, name, lease.Break{Request: &messages.BreakRequest{Token: h.Grant.GetToken()}})
 	}
@@ -97,14 +134,15 @@ func (d *deployment) end(t tb, name string) {
 func (d *deployment) renew(t *rapid.T) {
 	name := rapid.SampledFrom(names).Draw(t, "resource")
 	d.end(t, name)
+	d.end(t, name) // it may rest
 	d.shards[shardOf(t, name, len(d.shards))].compact(t, 0)
 	d.acquireOne(t, name, messages.Durability_PERSISTENT, 1)
 }
 
 func (d *deployment) downgrade(t *rapid.T) {
 	name := rapid.SampledFrom(names).Draw(t, "resource")
-	if image := d.image(t, name); image.Counts().Shared > 0 {
-		return // it would be repeated
+	if image := d.image(t, name); image.Counts().Shared > 0 || image.Last().Grant.GetMinHoldMs() > 0 {
+		return // it would be repeated, or refused
 	}
 	d.grant(t, name, lease.Extend{Request: &messages.ExtendRequest{Owner: "o", TtlMs: 1000, Limit: 3,
 		Secret: []byte("secret")}}, 1)
@@ -122,6 +160,7 @@ func (d *deployment) work() map[string]func(*rapid.T) {
 		"acquire":   func(t *rapid.T) { d.acquire(t, messages.Durability_PERSISTENT, 1) },
 		"ephemeral": func(t *rapid.T) { d.acquire(t, messages.Durability_EPHEMERAL, 1000) },
 		"downgrade": d.downgrade,
+		"grow":      d.grow,
 		"end":       func(t *rapid.T) { d.end(t, rapid.SampledFrom(names).Draw(t, "resource")) },
 		"renew":     d.renew,
 		"compact":   d.compact,
@@ -171,6 +210,9 @@ func (d *deployment) restore(t *rapid.T, c *copied) {
 		if uint64(image.Token()) < d.issued[name] {
 			t.Fatalf("%s has had token %d, and is to go on behind token %d", name, d.issued[name], image.Token())
 		}
+		if got, want := image.HeldBack(), was.HeldBack(); got != want {
+			t.Fatalf("%s: nothing is granted: %v, was %v", name, got, want)
+		}
 		if got, want := grants(image), grants(was); len(got) != len(want) || !proto.Equal(&journal.Page{Entries: got}, &journal.Page{Entries: want}) {
 			t.Fatalf("%s is held by %v, was by %v", name, got, want)
 		}
@@ -187,8 +229,11 @@ func (d *deployment) restore(t *rapid.T, c *copied) {
 	}
 }
 
-// grants are the leases that are held.
+// grants are the leases that are held, and those that have ended and hold the resource back.
 func grants(i lease.Image) (all []*journal.Entry) {
+	for l := range i.Ended() {
+		all = append(all, &journal.Entry{Grant: l.Grant, State: l.How, RestingMs: l.RestMs})
+	}
 	for h := range i.Holdings() {
 		all = append(all, &journal.Entry{Grant: h.Grant})
 	}
@@ -234,7 +279,9 @@ func TestRestoreOfForgottenNames(t *testing.T) {
 		acquire := func(name string) {
 			d.grant(t, name, lease.Acquire{Request: &messages.AcquireRequest{Owner: "o", TtlMs: 1000}}, 1)
 		}
-		for range 500 {
+		d.grant(t, "a", lease.Acquire{Request: &messages.AcquireRequest{Owner: "o", TtlMs: 1000, Tokens: 400}}, 1)
+		d.end(t, "a")
+		for range 100 {
 			acquire("a")
 			d.end(t, "a")
 		}

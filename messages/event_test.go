@@ -108,7 +108,7 @@ func anyEvent() *rapid.Generator[*messages.Event] {
 			Durability:   messages.Durability(rapid.IntRange(0, 1).Draw(t, "durability")),
 			Metadata:     rapid.MapOfN(text, text, 0, 4).Draw(t, "metadata"),
 			Limit:        rapid.Uint32().Draw(t, "limit"), Slots: rapid.SliceOfN(rapid.Uint32(), 0, 4).Draw(t, "slots"),
-			Session: text.Draw(t, "session"),
+			Session: text.Draw(t, "session"), Identity: text.Draw(t, "identity"), Tokens: rapid.Uint32().Draw(t, "tokens"),
 		}
 	})
 	return rapid.Custom(func(t *rapid.T) *messages.Event {
@@ -116,7 +116,7 @@ func anyEvent() *rapid.Generator[*messages.Event] {
 			Kind: messages.Event_Kind(rapid.IntRange(0, 7).Draw(t, "kind")), Shard: rapid.Uint32().Draw(t, "shard"),
 			Position: rapid.Uint64().Draw(t, "position"), Index: rapid.Uint32().Draw(t, "index"),
 			AtMs: rapid.Int64().Draw(t, "at"), Reason: text.Draw(t, "reason"),
-			HeldBack: rapid.Bool().Draw(t, "held back"),
+			HeldBack: rapid.Bool().Draw(t, "held back"), RestingMs: rapid.Uint32().Draw(t, "resting"),
 		}
 		if rapid.Bool().Draw(t, "has a lease") {
 			e.Lease = lease.Draw(t, "lease")

@@ -44,17 +44,28 @@ func TestLegalRequests(t *testing.T) {
 		"session":            &messages.AcquireRequest{Owner: "me", TtlMs: 1000, Session: strings.Repeat("s", 16)},
 		"secret": &messages.AcquireRequest{Owner: "me", TtlMs: 1000, SecretHash: make([]byte, 32),
 			Secret: make([]byte, 16)},
-		"confirm": &messages.ConfirmRequest{Token: 1},
+		"block":             &messages.AcquireRequest{Owner: "me", TtlMs: 1000, Tokens: 1_000_000},
+		"block, exclusive":  &messages.AcquireRequest{Owner: "me", TtlMs: 1000, Tokens: 2, Limit: 1, Permits: 1},
+		"block in memory":   &messages.AcquireRequest{Owner: "me", TtlMs: 1000, Tokens: 2, Durability: messages.Durability_EPHEMERAL},
+		"one token, shared": &messages.AcquireRequest{Owner: "me", TtlMs: 1000, Tokens: 1, Limit: 5, Reentrant: true},
+		"growth":            &messages.ExtendRequest{Owner: "me", TtlMs: 1000, Tokens: 4_000_000_000, Order: 7},
+		"growth in session": &messages.ExtendRequest{Owner: "me", TtlMs: 1000, Tokens: 2, Session: strings.Repeat("s", 16)},
+		"shortest hold": &messages.AcquireRequest{Owner: "me", TtlMs: 1000, MinHoldMs: 3_600_000, Limit: 1,
+			Reentrant: true, Tokens: 1, DelayMs: 1, Confirm: true},
+		"shortest hold of a block": &messages.AcquireRequest{Owner: "me", TtlMs: 1000, MinHoldMs: 1, Tokens: 9},
+		"confirm":                  &messages.ConfirmRequest{Token: 1},
 		"largest confirm": &messages.ConfirmRequest{Token: 1, By: strings.Repeat("b", 256),
 			How: strings.Repeat("h", 512)},
-		"keep":            &messages.KeepRequest{TtlMs: 1000},
-		"keep and listen": &messages.KeepRequest{TtlMs: 1000, Alive: "_INBOX.a", DisconnectMs: 5000},
-		"end":             &messages.EndRequest{},
-		"orphan":          &messages.EndRequest{Orphan: true, Secret: make([]byte, 64)},
-		"set":             &messages.SetRequest{Owner: "me", Metadata: map[string]string{"a": "b"}},
-		"list":            &messages.ListRequest{},
-		"largest list":    largestList(),
-		"list on":         &messages.ListRequest{Pattern: "orders.*", After: "orders.42"},
+		"keep":             &messages.KeepRequest{TtlMs: 1000},
+		"keep and listen":  &messages.KeepRequest{TtlMs: 1000, Alive: "_INBOX.a", DisconnectMs: 5000},
+		"keep for wanted":  &messages.KeepRequest{TtlMs: 1000, Notices: true},
+		"keep for notices": &messages.KeepRequest{TtlMs: 1000, Notices: true, Alive: "_INBOX.a"},
+		"end":              &messages.EndRequest{},
+		"orphan":           &messages.EndRequest{Orphan: true, Secret: make([]byte, 64)},
+		"set":              &messages.SetRequest{Owner: "me", Metadata: map[string]string{"a": "b"}},
+		"list":             &messages.ListRequest{},
+		"largest list":     largestList(),
+		"list on":          &messages.ListRequest{Pattern: "orders.*", After: "orders.42"},
 	} {
 		if err := messages.DefaultLimits().Check(m); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -80,6 +91,8 @@ func TestIllegalRequests(t *testing.T) {
 		m    proto.Message
 		want string
 	}{
+		{&keep{TtlMs: 1000, Notices: true, DisconnectMs: 5000},
+			`alive: a subject on which the client listens, since disconnect_ms is set, got none`},
 		{&acquire{TtlMs: 1000}, `owner: 1 to 256 bytes, got 0 bytes`},
 		{(*acquire)(nil), `owner: 1 to 256 bytes, got 0 bytes`},
 		{&acquire{Owner: long, TtlMs: 1000}, `owner: 1 to 256 bytes, got 10240 bytes`},
@@ -139,6 +152,20 @@ func TestIllegalRequests(t *testing.T) {
 			`durability: PERSISTENT, since delay_ms or confirm is set, got EPHEMERAL`},
 		{&acquire{Owner: "a", TtlMs: 100, Confirm: true, Durability: messages.Durability_EPHEMERAL},
 			`durability: PERSISTENT, since delay_ms or confirm is set, got EPHEMERAL`},
+		{&acquire{Owner: "a", TtlMs: 100, Tokens: 1_000_001}, `tokens: at most 1000000, got 1000001`},
+		{&acquire{Owner: "a", TtlMs: 100, Tokens: math.MaxUint32}, `tokens: at most 1000000, got 4294967295`},
+		{&acquire{Owner: "a", TtlMs: 100, Tokens: 2, Limit: 2},
+			`limit: 0 or 1 beside tokens: a shared lease has one token, got 2`},
+		{&acquire{Owner: "a", TtlMs: 100, Tokens: 2, Reentrant: true},
+			`reentrant: false beside tokens: a block belongs to one process, got true`},
+		{&extend{Owner: "a", TtlMs: 100, Tokens: 4_000_000_001}, `tokens: at most 4000000000, got 4000000001`},
+		{&extend{Owner: "a", TtlMs: 100, Tokens: 1, Limit: 1},
+			`tokens: none beside limit: a shared lease has one token, got both`},
+		{&acquire{Owner: "a", TtlMs: 100, MinHoldMs: 3_600_001}, `min_hold_ms: at most 3600000, got 3600001`},
+		{&acquire{Owner: "a", TtlMs: 100, MinHoldMs: 1, Limit: 2},
+			`limit: 0 or 1 beside min_hold_ms: only an exclusive lease has a shortest hold, got 2`},
+		{&acquire{Owner: "a", TtlMs: 100, MinHoldMs: 1, Durability: messages.Durability_EPHEMERAL},
+			`durability: PERSISTENT, since min_hold_ms is set, got EPHEMERAL`},
 		{&acquire{Owner: "a", TtlMs: 100, Session: long[:15]}, `session: 16 to 64 bytes, got 15 bytes`},
 		{&acquire{Owner: "a", TtlMs: 100, Session: long[:65]}, `session: 16 to 64 bytes, got 65 bytes`},
 		{&acquire{Owner: "a", TtlMs: 100, Session: long[:16] + "\n"},
@@ -191,7 +218,7 @@ func TestLongValuesAreNotEchoed(t *testing.T) {
 func TestLimitsOfADeployment(t *testing.T) {
 	limits := &messages.Limits{
 		MaxOwnerBytes: 3, MinTtlMs: 5, MaxTtlMs: 10, MaxWaitMs: 20, MaxRequestIdBytes: 2,
-		MaxMetadataEntries: 1, MaxMetadataBytes: 4, MaxToken: 7,
+		MaxMetadataEntries: 1, MaxMetadataBytes: 4, MaxToken: 7, MaxDelayMs: 30,
 	}
 	legal := func() *messages.AcquireRequest {
 		return &messages.AcquireRequest{
@@ -208,6 +235,8 @@ func TestLimitsOfADeployment(t *testing.T) {
 		`wait_ms: at most 20, got 21`:                func(r *messages.AcquireRequest) { r.WaitMs = 21 },
 		`request_id: at most 2 bytes, got 3 bytes`:   func(r *messages.AcquireRequest) { r.RequestId = "abc" },
 		`metadata: at most 1 entries, got 2 entries`: func(r *messages.AcquireRequest) { r.Metadata = entries(2) },
+		`delay_ms: at most 30, got 31`:               func(r *messages.AcquireRequest) { r.DelayMs = 31 },
+		`min_hold_ms: at most 30, got 31`:            func(r *messages.AcquireRequest) { r.MinHoldMs = 31 },
 		`metadata: at most 4 bytes together, got 5 bytes`: func(
 			r *messages.AcquireRequest) {
 			r.Metadata["ab"] = "cde"

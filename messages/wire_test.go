@@ -83,6 +83,7 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 		"`" + messages.HeaderTraceparent + "`", "`" + messages.HeaderTracestate + "`", "more than 512 bytes",
 		messages.HeaderEvent + ": ACQUIRED", messages.HeaderToken + ": " + messages.Token(5).String(),
 		"1 to 512 bytes", "1 to 256 bytes", "100 to 86 400 000", "at most 3 600 000", "at most 64 bytes",
+		"at most 1 000 000; 0 and 1: one", "at most 1 000 000 more", "at most 4 000 000 000",
 		"at most 16 entries, 1 024 bytes together", "900 000 000 000 000", "90 000 000 000 000",
 	}
 	for _, op := range messages.Operations[1:] {
@@ -92,7 +93,7 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 			words = append(words, "`."+string(op)+".<key>`")
 		}
 	}
-	for _, feature := range append([]string{messages.FeatureBatch}, messages.Features...) {
+	for _, feature := range slices.Concat([]string{messages.FeatureBatch}, messages.Features, messages.FeaturesOfAll) {
 		words = append(words, "`"+feature+"`")
 	}
 	for _, word := range words {

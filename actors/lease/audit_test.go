@@ -51,8 +51,9 @@ func showsLease(verb string, status messages.Status) bool {
 type audit struct {
 	image lease.Image // as the changes alone have it
 	held  []holding   // in the order of their grants
-	// lost are the leases that hold the resource back, in the order of their loss, with the ends of their delays.
-	lost  []holding
+	// lost are the ended leases because of which nothing is granted, in the order of their ends, and until when.
+	lost []holding
+	// token is the highest that was issued.
 	token uint64
 	// grants are all of them, and fence is the highest of theirs.
 	grants []*journal.Grant
@@ -70,10 +71,33 @@ type audit struct {
 	faults []string
 }
 
-// holding is a lease and its deadline.
+// holding is a lease, its deadline, and when its shortest hold is over.
 type holding struct {
 	*journal.Grant
-	deadline lease.Instant
+	deadline, rest lease.Instant
+	// restMs is what was left of the shortest hold of a lease that has ended, when it did.
+	restMs uint32
+	// lost and confirmed say of a lease that has ended whether its loss holds the resource back, or was confirmed.
+	lost, confirmed bool
+}
+
+// left is what is left of the shortest hold, in whole milliseconds.
+func (h holding) left(now lease.Instant) uint32 { return millis(max(ceil(h.rest.Sub(now)), 0)) }
+
+// ended is what is left of a lease that has ended at now: until when nothing is granted because of its loss, or of what
+// is left of its shortest hold.
+func (h holding) ended(now lease.Instant, lost bool, restMs uint32) holding {
+	h.rest, h.restMs, h.lost = 0, restMs, lost
+	if restMs > 0 {
+		h.rest = now.Add(duration(restMs))
+	}
+	switch h.deadline = h.rest; {
+	case lost && h.GetDelayMs() == 0:
+		h.deadline = lease.Never
+	case lost:
+		h.deadline = max(h.rest, now.Add(duration(h.GetDelayMs())))
+	}
+	return h
 }
 
 // takes is how many permits the lease has, and tolerates how many may be held beside it and with it.
@@ -167,38 +191,59 @@ func (a *audit) change(s *step, c *journal.Change, next []*journal.Change) {
 	h := a.held[place]
 	a.want((now >= h.deadline) == (c.GetKind() == messages.Event_EXPIRED),
 		"%s with %v to go", changeLine{c}, h.deadline.Sub(now))
-	same := g
 	switch c.GetKind() {
-	case messages.Event_EXTENDED:
-		same = proto.CloneOf(g)
-		same.TtlMs, same.ExtendOrder = h.GetTtlMs(), h.GetExtendOrder()
-		a.counts(s, c, g.GetExtendOrder(), h.GetExtendOrder())
-	case messages.Event_UPDATED:
-		same = proto.CloneOf(g)
-		same.Metadata, same.SetOrder = h.GetMetadata(), h.GetSetOrder()
-		a.counts(s, c, g.GetSetOrder(), h.GetSetOrder())
-	}
-	a.want(proto.Equal(same, h.Grant), "%s changes more than the time of %v", changeLine{c}, h.Grant)
-	switch c.GetKind() {
-	case messages.Event_EXTENDED:
-		a.held[place] = holding{g, now.Add(duration(g.GetTtlMs()))}
-		return
-	case messages.Event_UPDATED:
-		isNews := h.GetMetadata()["meta"] != s.meta || g.GetSetOrder() > h.GetSetOrder()
-		a.want(g.GetMetadata()["meta"] == s.meta && isNews, "%s: set to %q", changeLine{c}, s.meta)
-		a.held[place] = holding{g, h.deadline}
+	case messages.Event_EXTENDED, messages.Event_UPDATED:
+		a.held[place] = a.updated(s, c, h)
 		return
 	}
+	a.want(proto.Equal(g, h.Grant), "%s changes %v", changeLine{c}, h.Grant)
 	a.held = slices.Delete(a.held, place, place+1)
 	if c.GetReason() == "downgraded" {
+		a.want(c.GetRestingMs() == 0 && g.GetMinHoldMs() == 0, "%s of %v", changeLine{c}, g)
 		a.downgraded(s, g, next)
 		return
 	}
-	a.over = append(a.over, requestOf(g))
-	isLoss := c.GetKind() == messages.Event_EXPIRED || c.GetKind() == messages.Event_BROKEN
-	if isLoss && (g.GetDelayMs() > 0 || g.GetConfirm()) {
-		a.lost = append(a.lost, holding{g, now.Add(duration(g.GetDelayMs()))})
+	rest := h.left(now)
+	if s.verb == "undeliverable" || s.verb == "release" && s.id != "" && s.token == 0 {
+		if c.GetKind() == messages.Event_RELEASED {
+			rest = 0 // nothing is left of what its client does not know of
+		}
 	}
+	a.want(c.GetRestingMs() == rest, "%s, of the shortest hold are left %d ms", changeLine{c}, rest)
+	a.over = append(a.over, requestOf(g))
+	if c.HoldsBack() || rest > 0 {
+		a.lost = append(a.lost, h.ended(now, c.HoldsBack(), rest))
+	}
+}
+
+// updated checks a lease that goes on: an extend or a set changes what it may, and tokens only become more, which no
+// other lease has had.
+func (a *audit) updated(s *step, c *journal.Change, h holding) holding {
+	g, same := c.GetGrant(), proto.CloneOf(c.GetGrant())
+	if tokens := g.GetTokens(); tokens != h.GetTokens() {
+		a.want(s.verb == "extend" && tokens == s.tokens && tokens > max(h.GetTokens(), 1),
+			"%s: there were %d tokens", changeLine{c}, h.GetTokens())
+		a.want(a.token == uint64(h.Last()), "%s: token %d was issued", changeLine{c}, a.token)
+		a.token, same.Tokens = uint64(g.Last()), h.GetTokens()
+		a.seen["a block grows"]++
+	}
+	after := holding{Grant: g, deadline: h.deadline, rest: h.rest}
+	switch {
+	case c.GetKind() == messages.Event_EXTENDED:
+		same.TtlMs, same.ExtendOrder = h.GetTtlMs(), h.GetExtendOrder()
+		a.counts(s, c, g.GetExtendOrder(), h.GetExtendOrder())
+		after.deadline = s.at.Add(duration(g.GetTtlMs()))
+	case s.verb == "extend":
+		a.want(s.isLate(h.GetExtendOrder()) && g.GetTokens() > h.GetTokens(), "%s by %s", changeLine{c}, s)
+		a.seen["a block grows late"]++
+	default:
+		same.Metadata, same.SetOrder = h.GetMetadata(), h.GetSetOrder()
+		a.counts(s, c, g.GetSetOrder(), h.GetSetOrder())
+		isNews := h.GetMetadata()["meta"] != s.meta || g.GetSetOrder() > h.GetSetOrder()
+		a.want(g.GetMetadata()["meta"] == s.meta && isNews, "%s: set to %q", changeLine{c}, s.meta)
+	}
+	a.want(proto.Equal(same, h.Grant), "%s changes more of %v", changeLine{c}, h.Grant)
+	return after
 }
 
 // counts checks that a change comes from a request that is not late, and records its number if it is the highest.
@@ -207,8 +252,8 @@ func (a *audit) counts(s *step, c *journal.Change, order, before uint64) {
 	a.want(order == max(before, s.order), "%s: of number %d after %d", changeLine{c}, s.order, before)
 }
 
-// confirmed checks the end of what a lost lease held back: its delay is over, the step confirms it, or its owner takes
-// the resource back, and then all of it.
+// confirmed checks the end of what an ended lease held back: its time is over, the step confirms it, or its owner takes
+// the resource back, and then all of it. What is left of the shortest hold stays if a loss is confirmed.
 func (a *audit) confirmed(s *step, c *journal.Change, next []*journal.Change) {
 	g := c.GetGrant()
 	place := slices.IndexFunc(a.lost, func(h holding) bool { return h.GetToken() == g.GetToken() })
@@ -219,19 +264,33 @@ func (a *audit) confirmed(s *step, c *journal.Change, next []*journal.Change) {
 	h := a.lost[place]
 	a.lost = slices.Delete(a.lost, place, place+1)
 	a.want(proto.Equal(g, h.Grant), "%s changes %v", changeLine{c}, h.Grant)
-	isOver := g.GetDelayMs() > 0 && s.at >= h.deadline
+	isOver, left := s.at >= h.deadline, uint32(0)
 	switch c.GetReason() {
 	case "the delay is over":
-		a.want(isOver, "%s with %v to go", changeLine{c}, h.deadline.Sub(s.at))
+		a.want(isOver && s.at > h.rest, "%s with %v to go", changeLine{c}, h.deadline.Sub(s.at))
+	case "the shortest hold is over":
+		a.want(isOver && h.rest == h.deadline, "%s with %v to go", changeLine{c}, h.deadline.Sub(s.at))
+		a.seen["a hold is over"]++
 	case "taken back by its owner":
 		a.want(s.verb == "acquire" && s.who == g.GetOwner() && opensHash(s, g) && !g.GetConfirm() && !isOver,
 			"%s by %s", changeLine{c}, s)
+		a.want(h.lost && s.at >= h.rest, "%s, which rests for %v", changeLine{c}, h.rest.Sub(s.at))
 		anew := slices.IndexFunc(next, func(c *journal.Change) bool { return c.GetKind() == messages.Event_ACQUIRED })
 		a.want(anew >= 0 && next[anew].GetGrant().GetOwner() == s.who,
 			"%s, and nothing is granted to %s", changeLine{c}, s.who)
 		a.seen["taken back beside others"] += min(1, len(a.held))
 	default:
-		a.want(s.verb == "confirm" && s.token == g.GetToken() && !isOver, "%s by %s", changeLine{c}, s)
+		a.want(s.verb == "confirm" && g.Has(messages.Token(s.token)) && !isOver, "%s by %s", changeLine{c}, s)
+		a.want(h.lost || !h.confirmed, "%s, whose loss was confirmed before", changeLine{c})
+		if h.lost {
+			left = h.left(s.at)
+		}
+	}
+	if a.want(c.GetRestingMs() == left, "%s, of the shortest hold are left %d ms", changeLine{c}, left); left > 0 {
+		after := h.ended(s.at, false, left)
+		after.confirmed = true
+		a.lost = append(a.lost, after)
+		a.seen["a confirmed loss rests"]++
 	}
 }
 
@@ -250,11 +309,15 @@ func requestOf(g *journal.Grant) request {
 
 // acquired checks a grant: it fits, and its token, its fence and its slots are right.
 func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
-	h := holding{g, now.Add(duration(g.GetTtlMs()))}
+	h := holding{Grant: g, deadline: now.Add(duration(g.GetTtlMs()))}
+	if g.GetMinHoldMs() > 0 {
+		h.rest = now.Add(duration(g.GetMinHoldMs()))
+	}
 	line := leaseLine{g}
 	a.want(g.GetRequestId() == "" || !slices.Contains(a.over, requestOf(g)),
 		"granted to request %s of %s, which had ended", g.GetRequestId(), g.GetOwner())
 	a.want(g.GetToken() == a.token+1, "token %d comes after %d", g.GetToken(), a.token)
+	a.want(g.GetTokens() != 1 && (g.GetTokens() == 0 || g.GetLimit() == 0), "%s: %d tokens", line, g.GetTokens())
 	a.want(len(a.lost) == 0, "%s is granted while %v holds the resource back", line, a.lost)
 
 	fence := uint64(g.Fence())
@@ -281,7 +344,7 @@ func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 		a.want(int64(a.permits()) <= holder.tolerates(),
 			"%d permits are held beside %s", a.permits(), leaseLine{holder.Grant})
 	}
-	a.last, a.token, a.fence = g, g.GetToken(), max(a.fence, fence)
+	a.last, a.token, a.fence = g, uint64(g.Last()), max(a.fence, fence)
 	a.grants = append(a.grants, g)
 }
 
@@ -314,7 +377,7 @@ func (a *audit) downgraded(s *step, g *journal.Grant, next []*journal.Change) {
 	}
 	want := proto.CloneOf(g)
 	want.Token, want.Phase, want.Former = a.token+1, a.token+1, g.GetToken()
-	want.Limit, want.AcquiredAtMs = s.limit, s.time().UnixMillis
+	want.Limit, want.Tokens, want.AcquiredAtMs = s.limit, 0, s.time().UnixMillis
 	if !s.isLate(g.GetExtendOrder()) {
 		want.TtlMs, want.ExtendOrder = millis(s.ttl), max(g.GetExtendOrder(), s.order)
 	}
@@ -346,6 +409,9 @@ func (a *audit) granted(answer *lease.Answer, o lease.Outcome) {
 	}
 	a.want(l.GetLimit() == limit && len(l.GetSlots()) == permits,
 		"%s: asked for %d of %d", answerLine{answer}, permits, limit)
+	a.want(max(l.GetTokens(), 1) == max(op.tokens, 1), "%s: asked for %d tokens", answerLine{answer}, op.tokens)
+	rest := a.grants[slices.IndexFunc(a.grants, func(g *journal.Grant) bool { return g.GetToken() == l.GetToken() })]
+	a.want(rest.GetMinHoldMs() == millis(op.hold), "%s: its shortest hold is %d ms", answerLine{answer}, rest.GetMinHoldMs())
 	a.want(len(a.queue) == 0 || a.queue[0].from == answer.To.Subject || takesBack(o),
 		"%s: before %v", answerLine{answer}, a.queue)
 	a.seen["granted beside others"] += min(1, len(a.held)-1)
@@ -385,12 +451,28 @@ func (a *audit) cameAgain(s *step, o lease.Outcome) {
 
 // takenOver leaves of the requests that ended the one of the last grant.
 func (a *audit) takenOver(s *step) {
-	if s.verb != "takeover" {
+	if !s.changesOwner() {
 		return
 	}
+	if s.verb == "restart" {
+		a.restart(s.at)
+	}
 	a.over = nil
-	if a.last != nil && !slices.ContainsFunc(a.held, func(h holding) bool { return h.GetToken() == a.token }) {
+	if a.last != nil && !slices.ContainsFunc(a.held, func(h holding) bool { return h.GetToken() == a.last.GetToken() }) {
 		a.over = []request{requestOf(a.last)}
+	}
+}
+
+// restart lets all times begin anew.
+func (a *audit) restart(now lease.Instant) {
+	a.image.Restart(now, nil)
+	for i, h := range a.held {
+		if a.held[i].deadline = now.Add(duration(h.GetTtlMs())); h.GetMinHoldMs() > 0 {
+			a.held[i].rest = now.Add(duration(h.GetMinHoldMs()))
+		}
+	}
+	for i, h := range a.lost {
+		a.lost[i] = h.ended(now, h.lost, h.restMs)
 	}
 }
 
@@ -422,14 +504,19 @@ func caused(c *journal.Change, s *step, o lease.Outcome) bool {
 		return s.verb == "undeliverable" ||
 			s.verb == "release" && own == messages.Status_RELEASED && isNamed && opensHash(s, g)
 	case messages.Event_UPDATED:
-		return s.verb == "set" && own == messages.Status_UPDATED
+		return s.verb == "set" && own == messages.Status_UPDATED || s.verb == "extend" && own == messages.Status_EXTENDED
 	case messages.Event_BROKEN:
-		return s.verb == "break" && own == messages.Status_RELEASED
+		return s.verb == "break" && own == messages.Status_RELEASED && c.GetGrant().Has(messages.Token(s.token))
 	case messages.Event_CONFIRMED: // see audit.confirmed
-		return s.verb != "confirm" || own == messages.Status_RELEASED || c.GetReason() == "the delay is over"
+		return s.verb != "confirm" || own == messages.Status_RELEASED || isOver(c)
 	default:
 		return c.GetKind() == messages.Event_EXPIRED
 	}
+}
+
+// isOver reports whether a change says that time has ended what an ended lease held back.
+func isOver(c *journal.Change) bool {
+	return c.GetReason() == "the delay is over" || c.GetReason() == "the shortest hold is over"
 }
 
 // reports reports whether the answer shows the change.
@@ -440,7 +527,7 @@ func reports(a lease.Answer, c *journal.Change) bool {
 		return same && (status == messages.Status_GRANTED ||
 			status == messages.Status_EXTENDED && c.GetGrant().GetFormer() > 0)
 	case messages.Event_CONFIRMED:
-		return status == messages.Status_RELEASED && c.GetReason() != "the delay is over"
+		return status == messages.Status_RELEASED && !isOver(c)
 	case messages.Event_RELEASED, messages.Event_BROKEN:
 		return status == messages.Status_RELEASED && c.GetReason() != "downgraded"
 	default:
@@ -513,11 +600,19 @@ func (a *audit) answer(now lease.Instant, answer *lease.Answer) {
 			a.want(shown.GetOwner() == op.who && shown.GetToken() <= a.token, "%s: never granted to %s", line, op.who)
 		}
 	case messages.Status_EXHAUSTED:
-		a.want(a.token == uint64(messages.MaxToken), "%s: the last token is %d", line, a.token)
+		a.want(a.token+a.needs(op) > uint64(messages.MaxToken), "%s: the last token is %d", line, a.token)
 	case messages.Status_TIMEOUT:
 		a.want(op.at.Add(op.wait) <= now, "%s: with %v to go", line, op.at.Add(op.wait).Sub(now))
 	}
 	a.dequeue(answer, status)
+}
+
+// needs is how many further tokens a request needs.
+func (a *audit) needs(op *step) uint64 {
+	if op.verb == "extend" && op.tokens > 0 {
+		return uint64(op.tokens - max(a.held[0].GetTokens(), 1))
+	}
+	return op.block()
 }
 
 // proves reports whether a request has the secret of the lease with the token, or is the one that it was granted to.
@@ -545,8 +640,8 @@ func (a *audit) heldBack(now lease.Instant, r *messages.Reply) {
 	var left time.Duration
 	endless, shown := false, false
 	for _, h := range a.lost {
+		endless = endless || h.deadline == lease.Never
 		left = max(left, h.deadline.Sub(now))
-		endless = endless || h.GetDelayMs() == 0
 		shown = shown || h.GetToken() == r.GetLease().GetToken()
 	}
 	a.want(shown, "held back by %v, by the changes %v", r.GetLease(), a.lost)
@@ -576,7 +671,7 @@ func (a *audit) dequeue(answer *lease.Answer, status messages.Status) {
 
 // surrendered lets all who wait go when they are given back, as they came and in their order.
 func (a *audit) surrendered(s *step, o lease.Outcome) {
-	if s.verb != "surrender" && s.verb != "takeover" {
+	if s.verb != "surrender" && !s.changesOwner() {
 		a.want(len(o.Surrendered) == 0, "%s surrenders %v", s, o.Surrendered)
 		return
 	}
@@ -615,12 +710,13 @@ func (a *audit) enqueue(s *step) {
 func (a *audit) state(now lease.Instant, s *lease.State) {
 	image, n := s.Image(), 0
 	for h := range image.Holdings() {
-		if n == len(a.held) || !proto.Equal(h.Grant, a.held[n].Grant) || h.Deadline != a.held[n].deadline {
+		if n == len(a.held) || !proto.Equal(h.Grant, a.held[n].Grant) || h.Deadline != a.held[n].deadline ||
+			h.Rest != a.held[n].rest {
 			a.want(false, "held: %v until %v, by the changes %v", h.Grant, h.Deadline, a.held)
 		}
 		n++
 	}
-	runs := slices.ContainsFunc(a.lost, func(h holding) bool { return h.GetDelayMs() > 0 })
+	runs := slices.ContainsFunc(a.lost, func(h holding) bool { return h.deadline != lease.Never })
 	switch { // nothing is boxed that is not printed
 	case !sameImage(image, a.image):
 		a.want(false, "replay gives %+v, the state is %+v", a.image, image)

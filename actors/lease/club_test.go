@@ -43,6 +43,7 @@ type clubAct struct {
 	ttl, wait         uint32
 	ephemeral         bool
 	order             uint64
+	notices           bool
 	passing           time.Duration
 }
 
@@ -55,7 +56,7 @@ func (a clubAct) String() string {
 		{a.resource != "", a.resource}, {a.session != "", "session=" + a.session},
 		{a.ttl > 0, fmt.Sprint("ttl=", a.ttl)},
 		{a.wait > 0, fmt.Sprint("wait=", a.wait)}, {a.ephemeral, "ephemeral"},
-		{a.order > 0, fmt.Sprint("order=", a.order)}, {a.passing > 0, a.passing.String()},
+		{a.order > 0, fmt.Sprint("order=", a.order)}, {a.notices, "notices"}, {a.passing > 0, a.passing.String()},
 	} {
 		if word.said {
 			words += " " + word.text
@@ -200,7 +201,7 @@ func (c *club) acquire(a clubAct) {
 		until: c.now.Add(time.Duration(a.wait) * time.Millisecond),
 	}
 	want := c.model.acquire(c.now, a.resource, q, a.wait > 0)
-	c.want(a, c.step(a.resource, lease.Acquire{From: messages.ReplyTo{Subject: q.owner}, MaxWaiting: 10,
+	c.want(a, c.step(a.resource, lease.Acquire{From: messages.ReplyTo{Subject: q.owner}, MaxWaiting: 100,
 		Request: &messages.AcquireRequest{
 			Owner: q.owner, TtlMs: q.ttl, WaitMs: a.wait, Session: q.session, Durability: q.durability(),
 		}}, q.owner), want)
@@ -217,7 +218,7 @@ func (c *club) reenter(a clubAct, l *clubLease) {
 	case l.session == "" && until > l.until:
 		l.ttl, l.until = a.ttl, until
 	}
-	c.want(a, c.step(a.resource, lease.Acquire{From: messages.ReplyTo{Subject: "again"}, MaxWaiting: 10,
+	c.want(a, c.step(a.resource, lease.Acquire{From: messages.ReplyTo{Subject: "again"}, MaxWaiting: 100,
 		Request: &messages.AcquireRequest{
 			Owner: l.owner, TtlMs: a.ttl, Session: a.session, Reentrant: true,
 		}}, "again"), want)
@@ -275,6 +276,9 @@ func (c *club) keep(a clubAct) {
 		return
 	}
 	s.until, s.ttl = c.now.Add(time.Duration(a.ttl)*time.Millisecond), max(s.ttl, a.ttl)
+	s.notices = a.notices
+	x.AskNotices(a.notices)
+	c.model.want()
 	c.sessions.Keep(c.now, x, a.ttl, false)
 	c.heed()
 	c.ticks()
@@ -296,6 +300,13 @@ func (c *club) keep(a clubAct) {
 		c.wrong("kept %v, want %d leases", got, held)
 	}
 	c.checkLosses(s, x.Kept().GetLosses())
+	c.model.want()
+	if got, want := x.Wanted(10), c.model.wanted(a.session, (*clubWant).isNamed); !slices.Equal(got, want) {
+		c.wrong("wanted are %v, want %v", got, want)
+	}
+	for _, l := range c.model.leases {
+		l.want.unnamed = l.want.unnamed && l.session != a.session
+	}
 }
 
 // checkLosses checks that the number is the same while no lease is lost, and another one after that.
@@ -349,6 +360,7 @@ func (c *club) check() {
 			c.wrong("%s: recorded is %+v, want %+v", r, got, want)
 		}
 	}
+	c.model.want()
 	if c.sessions.Len() != len(c.model.sessions) {
 		c.wrong("%d sessions, want %d", c.sessions.Len(), len(c.model.sessions))
 		return
@@ -359,6 +371,23 @@ func (c *club) check() {
 			c.wrong("session %s: awaited %v until %v, want %v until %v", id, x.IsAwaited(), x.Deadline(),
 				c.model.isAwaited(id), s.until)
 		}
+		c.checkNotices(id, x)
+	}
+}
+
+// checkNotices takes the notices of a session that are due.
+func (c *club) checkNotices(id string, x *lease.Session) {
+	due, _ := x.Notices(c.now, 10)
+	var got []string
+	for _, n := range due {
+		if got = append(got, n.Resource); uint64(n.Token) != c.tokenOf(n.Resource) {
+			c.wrong("a notice for token %d of %s, want %d", n.Token, n.Resource, c.tokenOf(n.Resource))
+		}
+	}
+	slices.Sort(got)
+	want := c.model.wanted(id, func(w *clubWant) bool { return w.notice(c.now) })
+	if !slices.Equal(got, want) {
+		c.wrong("session %s: notices for %v, want %v", id, got, want)
 	}
 }
 
@@ -382,6 +411,8 @@ func TestSessions(t *testing.T) {
 			case "acquire":
 				a.wait = rapid.SampledFrom([]uint32{0, 3000}).Draw(t, "wait")
 				a.ephemeral = rapid.IntRange(0, 4).Draw(t, "ephemeral") == 0
+			case "keep":
+				a.notices = rapid.Bool().Draw(t, "notices")
 			case "extend":
 				a.order = rapid.Uint64Range(0, 3).Draw(t, "order")
 			case "pass":

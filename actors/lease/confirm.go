@@ -31,7 +31,7 @@ func confirmLoss(t *turn, e Confirm) {
 		endHold(t, ended, reasonOf(e.Request), left)
 		t.serve()
 		t.answer(e.From, t.reply(messages.Status_RELEASED))
-	case t.image.endedAs(token, messages.Event_CONFIRMED):
+	case t.image.endedAs(token, messages.Event_CONFIRMED), t.image.hasRested(token):
 		t.answer(e.From, t.reply(messages.Status_RELEASED))
 	case t.image.HeldBack():
 		r := t.reply(messages.Status_STALE_TOKEN)

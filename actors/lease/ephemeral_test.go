@@ -146,7 +146,7 @@ func checkEphemeral(t tester, s script, salt int) {
 		want := persistent.Step(st.time(), st.event())
 		due := mixed.Step(st.time(), lease.Tick{})
 		before := mixed.Image()
-		st.ephemeral = (i+salt)%3 == 0 && st.delay == 0 && !st.confirmed
+		st.ephemeral = (i+salt)%3 == 0 && st.delay == 0 && !st.confirmed && st.hold == 0
 		got := mixed.Step(st.time(), st.event())
 
 		image := mixed.Image()
@@ -219,31 +219,44 @@ func TestDurabilities(t *testing.T) {
 				t.Fatalf("something recorded is said to be ephemeral: %v", said(o))
 			}
 			for _, a := range o.Answers {
+				l := a.Reply.GetLease()
+				end := l.GetToken() + uint64(max(l.GetTokens(), 1)) - 1
 				if a.Reply.GetStatus() == messages.Status_EXTENDED {
-					last = max(last, a.Reply.GetLease().GetToken()) // downgraded
+					last = max(last, end) // downgraded, or grown
 				}
 				if a.Reply.GetStatus() != messages.Status_GRANTED {
 					continue
 				}
-				if token := a.Reply.GetLease().GetToken(); token <= last {
-					t.Fatalf("token %d behind %d", token, last)
+				if l.GetToken() <= last {
+					t.Fatalf("token %d behind %d", l.GetToken(), last)
 				} else {
-					last = token
+					last = end
 				}
 			}
 			for _, h := range state.Ephemeral() {
-				if uint64(recorded.Token()) < h.Grant.GetToken() {
-					t.Fatalf("token %d is out, but only %d is recorded", h.Grant.GetToken(), recorded.Token())
+				if recorded.Token() < h.Grant.Last() {
+					t.Fatalf("token %d is out, but only %d is recorded", h.Grant.Last(), recorded.Token())
 				}
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"acquire": func(t *rapid.T) {
-				step(lease.Acquire{MaxWaiting: 3, Request: &messages.AcquireRequest{
+				r := &messages.AcquireRequest{
 					Owner: pick(owners, rapid.Byte().Draw(t, "owner")), TtlMs: 100,
 					WaitMs:     rapid.SampledFrom([]uint32{0, 1000}).Draw(t, "wait"),
 					Limit:      rapid.SampledFrom([]uint32{0, 0, 2, 3}).Draw(t, "limit"),
 					Durability: rapid.SampledFrom([]messages.Durability{0, 1}).Draw(t, "durability"),
+				}
+				if r.GetLimit() == 0 {
+					r.Tokens = rapid.SampledFrom([]uint32{0, 3, 1500}).Draw(t, "tokens")
+				}
+				step(lease.Acquire{MaxWaiting: 3, Request: r})
+			},
+			"grow": func(t *rapid.T) {
+				step(lease.Extend{Request: &messages.ExtendRequest{
+					Owner: pick(owners, rapid.Byte().Draw(t, "owner")), TtlMs: 100,
+					Tokens: rapid.SampledFrom([]uint32{2, 700, 3000}).Draw(t, "tokens"),
+					Order:  rapid.Uint64Range(0, 2).Draw(t, "order"),
 				}})
 			},
 			"release": func(t *rapid.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Fork returns copies of the states of a shard, and of what they share, that change by themselves. News is not copied.
+// Fork returns copies of the states of a shard, and of what they share, that change by themselves. News is not copied,
+// and no session may ask for notices.
 func Fork(states []*State, past *EndedRequests, sessions *Sessions) ([]*State, *EndedRequests, *Sessions) {
 	past, sessions = past.fork(), sessions.fork()
 	forks := make([]*State, len(states))
@@ -56,6 +57,14 @@ func (s *Sessions) fork() *Sessions {
 		}
 	}
 	return fork
+}
+
+// Wants returns how many entries the session keeps about leases that others want.
+func (x *Session) Wants() int {
+	if x.wanted == nil {
+		return 0
+	}
+	return len(x.wanted.byLease) + x.wanted.notices.Len() + x.wanted.names.Len()
 }
 
 func tenantOf(s *Sessions, g *group) string {
@@ -114,7 +123,8 @@ func NewNames(resources, owners, ids []string, hashes [][]byte, sessions []strin
 // place of each owner, -1 if the states know nothing of it.
 //
 // It leaves out what is shown and never looked at: wall clocks, the tokens of requests that have ended, the numbers
-// of losses. It does not know that the memory of ended requests is bounded, which no search comes near.
+// of losses. It does not know that the memory of ended requests is bounded, and what the
+// blocks of a resource may take, which no search comes near.
 func Key(key []byte, states []*State, now Instant, names *Names) (_ []byte, numbers []int) {
 	k := &keyer{key: key, now: now, names: names, numbers: slices.Repeat([]int{-1}, len(names.owners))}
 	for _, s := range states {
@@ -172,8 +182,9 @@ func (k *keyer) state(s *State) {
 	k.put(0, uint64(i.leases.len()))
 	for place := range i.leases.len() {
 		l := i.leases.at(place)
-		k.put(uint64(l.How))
+		k.put(uint64(l.How), uint64(l.RestMs))
 		k.time(l.Deadline)
+		k.time(l.Rest)
 		k.grant(last, l.Grant)
 	}
 	k.put(uint64(len(s.queue.waiters)))
@@ -201,7 +212,7 @@ func (k *keyer) grant(last uint64, g *journal.Grant) {
 	}
 	k.put(last-g.GetToken(), last-uint64(g.Fence()), former, uint64(g.GetTtlMs()), uint64(g.GetLimit()),
 		uint64(g.GetDurability()), uint64(g.GetDelayMs()), digit(g.GetConfirm()), g.GetExtendOrder(), g.GetSetOrder(),
-		uint64(len(g.GetSlots())))
+		uint64(g.GetTokens()), uint64(g.GetMinHoldMs()), uint64(len(g.GetSlots())))
 	for _, slot := range g.GetSlots() {
 		k.put(uint64(slot))
 	}
@@ -216,7 +227,7 @@ func (k *keyer) waiter(w waiter) {
 	k.owner(k.names.owners[r.GetOwner()])
 	k.time(w.until)
 	k.put(uint64(r.GetTtlMs()), uint64(r.GetLimit()), uint64(r.GetPermits()), uint64(r.GetDurability()),
-		uint64(r.GetDelayMs()), digit(r.GetConfirm()), digit(r.GetReentrant()))
+		uint64(r.GetDelayMs()), digit(r.GetConfirm()), digit(r.GetReentrant()), uint64(r.GetTokens()), uint64(r.GetMinHoldMs()))
 	k.text(r.GetRequestId())
 	k.text(string(r.GetSecretHash()))
 	k.text(r.GetSession())

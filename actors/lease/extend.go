@@ -24,7 +24,7 @@ func extend(t *turn, e Extend) {
 			Token: r.GetToken(), TtlMs: h.Grant.GetTtlMs(), Limit: r.GetLimit(), Tokens: r.GetTokens(),
 		}
 	}
-	if late && uint64(r.GetLimit()) <= limitOf(h.Grant.GetLimit()) && r.GetTokens() <= h.Grant.GetTokens() {
+	if late && uint64(r.GetLimit()) <= limitOf(h.Grant.GetLimit()) && r.GetTokens() <= max(h.Grant.GetTokens(), 1) {
 		t.confirm(e.From, messages.Status_EXTENDED, h)
 		return
 	}
@@ -104,7 +104,8 @@ func mayBecome(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
 	return t.refusedTokens(1)
 }
 
-// mayGrow returns why a lease may not have as many tokens as the request says, nil if it may.
+// mayGrow returns why a lease may not have as many tokens as the request says, nil if it may. Behind a lease that a
+// backup has there may have been others: its token is below theirs, and so must all tokens be that it gets.
 func mayGrow(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
 	present := max(h.Grant.GetTokens(), 1)
 	if r.GetTokens() <= present {
@@ -117,6 +118,11 @@ func mayGrow(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
 	case more > messages.MaxBlock:
 		return invalid(messages.Invalid("tokens", fmt.Sprintf("at most %d, which is %d more than the lease has",
 			present+messages.MaxBlock, messages.MaxBlock), fmt.Sprint(r.GetTokens())))
+	case t.image.Token() > h.Grant.Last(): // mutant: GrowthIntoIssuedTokens
+		refusal := t.reply(messages.Status_EXHAUSTED)
+		refusal.Error = fmt.Sprintf("resource %q: tokens behind %d, the last one of the lease, may have been issued "+
+			"before a restore; release it and acquire another", t.name(), h.Grant.Last())
+		return refusal
 	}
 	return t.refusedTokens(messages.Token(more))
 }

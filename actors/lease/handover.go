@@ -10,12 +10,12 @@ import (
 // endedBytes is what an ended request takes at most when it is stored, and a request that shares a lease.
 const endedBytes = 40
 
-// PutImage notes what is left of the leases and the delays of a resource. Leases of a session end with that.
+// PutImage notes what is left of the leases, the delays and the shortest holds of a resource. Leases of a session end with that.
 func (l Left) PutImage(now Instant, i *Image) {
 	for h := range i.Holdings() {
 		l.put(keyOfLease(h.Grant), h.Deadline, now)
 	}
-	for x := range i.Lost() {
+	for x := range i.Ended() {
 		l.put(keyOfLease(x.Grant), x.Deadline, now)
 	}
 }

@@ -138,9 +138,18 @@ func (i *Image) FindEnded(token messages.Token) (Lease, bool) {
 	return Lease{}, false
 }
 
-// endedAs reports whether the lease with this token is the last one, and has ended in this way.
+// endedAs reports whether the lease with this token is the last one, and has ended in this way. Of a shrunk one all
+// tokens count that it has had: these are from the former one on.
 func (i *Image) endedAs(token messages.Token, how messages.Event_Kind) bool {
-	return i.leases.last.Grant.Has(token) && i.leases.last.How == how
+	g := i.leases.last.Grant
+	had := g.Has(token) || i.OwnerDigest != 0 && g.GetFormer() > 0 &&
+		token >= messages.Token(g.GetFormer()) && token < messages.Token(g.GetToken())
+	return had && i.leases.last.How == how
+}
+
+// hasRested reports whether the lease with this token is the last one, was released, and had a shortest hold.
+func (i *Image) hasRested(token messages.Token) bool {
+	return i.endedAs(token, messages.Event_RELEASED) && i.leases.last.Grant.GetMinHoldMs() > 0
 }
 
 // endedWeight is [Image.Weight] for the ended leases that hold the resource back.

@@ -114,6 +114,14 @@ func TestErrorsTellWhy(t *testing.T) {
 			"token: that of one of the 2 leases that the owner holds, got 0"},
 		{"exhausted by a downgrade", "floor 899_999_999_999_999; 0s ann acquire", "0s ann extend limit=7",
 			`resource "orders.42": its tokens have reached 900000000000000, and the last one is 900000000000000; use another name`},
+		{"a block that does not fit", "floor 899_999_999_999_997", "0s ann acquire tokens=4",
+			`resource "orders.42": its tokens have reached 899999999999997, and the last one is 900000000000000; use another name`},
+		{"more than an extend may add", "0s ann acquire tokens=4", "0s ann extend tokens=1000005",
+			"tokens: at most 1000004, which is 1000000 more than the lease has, got 1000005"},
+		{"tokens of a shared lease", "0s ann acquire limit=3", "0s ann extend tokens=2",
+			"tokens: none of a shared lease, which has one token, got 2"},
+		{"a downgrade of a lease with a shortest hold", "0s ann acquire hold=500ms", "0s ann extend limit=3",
+			"limit: 1, that of the lease, which has a shortest hold: release it and acquire another, got 3"},
 		{"dismissed", "0s ann acquire; 0s bob acquire wait=1s", "0s node dismiss why=moving",
 			"moving"},
 	} {
@@ -229,7 +237,7 @@ func TestCloneSharesNothing(t *testing.T) {
 	original := lost()
 	changed := original.Clone()
 	changed.Restart(900, nil)
-	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: losses(original)[0].Grant}, 900)
+	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: ended(original)[0].Grant}, 900)
 	if !sameImage(original, lost()) || changed.Counts().Ended != 1 {
 		t.Errorf("the original became %+v, the copy %+v", original, changed)
 	}
@@ -246,6 +254,11 @@ func TestRestore(t *testing.T) {
 		"0s ann acquire delay=5s; 0s op break token=1", "0s ann acquire confirmed; 1s node tick",
 		"0s ann acquire delay=5s confirmed; 1s node tick", "0s ann acquire confirmed; 1s op confirm token=1",
 		"0s ann acquire limit=5 delay=5s; 0s bob acquire limit=5 confirmed; 0s cid acquire limit=5 ttl=5s; 1s node tick",
+		"0s ann acquire tokens=4; 0s ann extend tokens=8", "0s ann acquire tokens=4; 0s ann release",
+		"0s ann acquire hold=5s", "0s ann acquire hold=5s; 500ms ann release",
+		"0s ann acquire hold=5s; 500ms ann release; 5s node tick", "0s ann acquire hold=5s delay=9s; 1s node tick",
+		"0s ann acquire hold=5s delay=1s; 1s node tick", "0s ann acquire hold=5s confirmed; 1s node tick",
+		"0s ann acquire hold=5s confirmed; 1s node tick; 2s op confirm token=1",
 	} {
 		image := playOut(t, mustParse(given)).state.Image()
 		entry := image.Entry(resource)
@@ -263,7 +276,7 @@ func TestRestore(t *testing.T) {
 		for l := range restored.Lost() {
 			want := lease.Never
 			if delay := l.Grant.GetDelayMs(); delay > 0 {
-				want = lease.Instant(500).Add(duration(delay))
+				want = lease.Instant(500).Add(duration(max(delay, l.RestMs)))
 			}
 			if l.Deadline != want {
 				t.Errorf("%q: %v holds back until %v, want %v", given, l.Grant, l.Deadline, want)
@@ -297,7 +310,7 @@ func TestWeightOfImage(t *testing.T) {
 		mustParse(
 			"0s ann acquire limit=5 confirmed; 0s bob acquire limit=5 confirmed; 0s cid acquire limit=5 ttl=5s; "+
 				"0s op break token=1")).state.Image()
-	if lost, heldToo := losses(three)[0].Grant.Weight(), three.Last().Grant.Weight(); three.Weight() != 4*lost+heldToo {
+	if lost, heldToo := ended(three)[0].Grant.Weight(), three.Last().Grant.Weight(); three.Weight() != 4*lost+heldToo {
 		t.Errorf("weight %d, want %d", three.Weight(), 4*lost+heldToo)
 	}
 	var none lease.Image

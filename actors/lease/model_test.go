@@ -24,7 +24,7 @@ type model struct {
 }
 
 type granted struct {
-	step   // the acquire
+	step   // the acquire; tokens are those that the lease has now
 	token  uint64
 	former uint64 // its token before it was downgraded
 	limit  uint32
@@ -41,6 +41,12 @@ type granted struct {
 	// back says that it was lost and holds the resource back, lost since when.
 	back bool
 	lost lease.Instant
+	// rest is when its shortest hold is over; 0: it has none. rests says that it has ended before, and that nothing is
+	// granted until then.
+	rest  lease.Instant
+	rests bool
+	// left is what was left of the shortest hold when it ended, as a new owner knows.
+	left time.Duration
 	// unheard is so after a wait, and of a grant in a batch, until the holder shows that it knows of its grant.
 	unheard bool
 	// shared are the reentrant requests that it answered.
@@ -64,13 +70,27 @@ type waited struct {
 
 func (g *granted) until() lease.Instant { return g.since.Add(g.ttl) }
 
-// backUntil is when its delay is over, if it is lost.
-func (g *granted) backUntil() lease.Instant {
-	if g.delay == 0 {
+// backUntil is when the lease, which has ended, no longer keeps the resource from being granted: when its delay is over,
+// if it is lost, and its shortest hold.
+func (g *granted) backUntil() (until lease.Instant) {
+	if g.rests {
+		until = g.rest
+	}
+	switch {
+	case !g.back:
+		return until
+	case g.delay == 0:
 		return lease.Never
 	}
-	return g.lost.Add(g.delay)
+	return max(until, g.lost.Add(g.delay))
 }
+
+// last is the last token of the lease, and has reports whether it has a token.
+func (g *granted) last() uint64          { return g.token + uint64(max(g.tokens, 1)) - 1 }
+func (g *granted) has(token uint64) bool { return token >= g.token && token <= g.last() }
+
+// block is how many tokens an acquire asks for.
+func (s step) block() uint64 { return uint64(max(s.tokens, 1)) }
 
 func (w *waited) until() lease.Instant { return w.at.Add(w.wait) }
 
@@ -107,7 +127,8 @@ func (m *model) play(s step) []string {
 	case "confirm":
 		m.confirm(s)
 	case "undeliverable":
-		if g := m.find(s.token); g != nil && g.unheard {
+		if g := m.find(s.token); g != nil && g.unheard && g.token == s.token {
+			g.rest = 0
 			m.end(g, "RELEASED", "the client was gone")
 			m.serve()
 		}
@@ -115,8 +136,11 @@ func (m *model) play(s step) []string {
 		m.leave("UNAVAILABLE", m.waiting())
 	case "surrender":
 		return slices.Concat(m.changes, m.answers, m.surrender())
-	case "takeover":
+	case "takeover", "restart":
 		m.takeOver()
+		if s.verb == "restart" {
+			m.restart()
+		}
 		return slices.Concat(m.changes, m.answers, m.surrender())
 	}
 	return slices.Concat(m.changes, m.answers)
@@ -131,44 +155,57 @@ func (m *model) passTime() {
 		}
 	}
 	for _, g := range m.heldBack() {
-		if g.backUntil() <= m.now {
-			m.endBack(g, "the delay is over")
+		if until := g.backUntil(); until <= m.now {
+			why := "the delay is over"
+			if g.rests && g.rest == until {
+				why = "the shortest hold is over"
+			}
+			m.endBack(g, why, 0)
 		}
 	}
 	m.serve()
 }
 
-// heldBack are the lost leases that hold the resource back, the oldest first.
+// heldBack are the ended leases because of which nothing is granted, the oldest first.
 func (m *model) heldBack() []*granted {
-	return slices.DeleteFunc(slices.Clone(m.grants), func(g *granted) bool { return !g.back })
+	return slices.DeleteFunc(slices.Clone(m.grants), func(g *granted) bool { return !g.back && !g.rests })
 }
 
-// endBack ends what a lost lease holds back.
-func (m *model) endBack(g *granted, why string) {
+// endBack ends what an ended lease holds back, but for what is left of its shortest hold.
+func (m *model) endBack(g *granted, why string, left time.Duration) {
+	g.left, g.rests, g.rest = left, left > 0, m.now.Add(left)
 	m.change(g, "CONFIRMED", why)
-	g.back, g.ended = false, "CONFIRMED"
+	if g.back = false; g.ended != "RELEASED" {
+		g.ended = "CONFIRMED"
+	}
 }
 
 func (m *model) confirm(s step) {
 	for _, g := range m.heldBack() {
-		if g.token == s.token {
-			why := s.who
+		if !g.has(s.token) {
+			continue
+		}
+		if g.ended != "CONFIRMED" { // else it was confirmed before, and rests
+			why, left := s.who, time.Duration(0)
 			if s.why != "" {
 				why += ": " + s.why
 			}
-			m.endBack(g, why)
+			if g.back {
+				left = g.restLeft(m.now)
+			}
+			m.endBack(g, why, left)
 			m.serve()
-			m.answer(s, "RELEASED", "")
-			return
 		}
+		m.answer(s, "RELEASED", "")
+		return
 	}
 	switch held, back := m.held(), m.heldBack(); {
-	case len(m.grants) > 0 && m.token() == s.token && m.grants[len(m.grants)-1].ended == "CONFIRMED":
+	case m.lastHas(s.token) && m.grants[len(m.grants)-1].wasConfirmed():
 		m.answer(s, "RELEASED", "")
 	case len(back) > 0:
 		left := time.Duration(0)
-		if back[0].delay > 0 {
-			left = ceil(back[0].backUntil().Sub(m.now))
+		if until := back[0].backUntil(); until != lease.Never {
+			left = ceil(until.Sub(m.now))
 		}
 		m.answer(s, "STALE_TOKEN", fmt.Sprintf("%s %v/%v", back[0].name(), left, back[0].ttl))
 	case len(held) > 0:
@@ -178,6 +215,19 @@ func (m *model) confirm(s step) {
 	}
 }
 
+// lastHas reports whether the last lease has a token.
+func (m *model) lastHas(token uint64) bool {
+	return len(m.grants) > 0 && m.grants[len(m.grants)-1].has(token)
+}
+
+// wasConfirmed reports whether a confirm of the lease may be a repetition.
+func (g *granted) wasConfirmed() bool {
+	return g.ended == "CONFIRMED" || g.ended == "RELEASED" && g.hold > 0
+}
+
+// restLeft is what is left of the shortest hold, in whole milliseconds.
+func (g *granted) restLeft(now lease.Instant) time.Duration { return max(ceil(g.rest.Sub(now)), 0) }
+
 // ceil rounds up to whole milliseconds.
 func ceil(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
@@ -186,8 +236,8 @@ func ceil(d time.Duration) time.Duration {
 // takesBack reports whether the request of s takes back what its sender alone has lost.
 func (m *model) takesBack(s step) bool {
 	back := m.heldBack()
-	return len(back) > 0 && m.fits(s) && !m.placeTaken(s) && s.nogrant == "" && m.token() < uint64(messages.MaxToken) &&
-		!slices.ContainsFunc(back, func(g *granted) bool { return g.confirmed || !s.owns(g) })
+	return len(back) > 0 && m.fits(s) && !m.placeTaken(s) && s.nogrant == "" && m.leaves(s.block()) &&
+		!slices.ContainsFunc(back, func(g *granted) bool { return g.confirmed || g.restLeft(m.now) > 0 || !s.owns(g) })
 }
 
 // taken is why the resource cannot be had.
@@ -198,7 +248,7 @@ func (m *model) taken(s step, how ...string) {
 		return
 	}
 	left := " until confirmed"
-	if !slices.ContainsFunc(back, func(g *granted) bool { return g.delay == 0 }) {
+	if !slices.ContainsFunc(back, func(g *granted) bool { return g.backUntil() == lease.Never }) {
 		last := slices.MaxFunc(back, func(a, b *granted) int { return cmp.Compare(a.backUntil(), b.backUntil()) })
 		left = fmt.Sprintf(" left=%v", ceil(last.backUntil().Sub(m.now)))
 	}
@@ -231,7 +281,7 @@ func (m *model) acquire(s step) {
 	case m.takesBack(s):
 		m.answerInstead(s)
 		for _, g := range m.heldBack() {
-			m.endBack(g, "taken back by its owner")
+			m.endBack(g, "taken back by its owner", 0)
 		}
 		m.grant(s, s.batched)
 		m.serve()
@@ -275,7 +325,7 @@ func (m *model) mayEnter(s step) bool { return len(m.heldBack()) == 0 && m.fits(
 // reentered is the lease that a reentrant request gets again: its owner's latest of the same kind.
 func (m *model) reentered(s step) *granted {
 	for _, g := range slices.Backward(m.held()) {
-		if s.reentrant && s.owns(g) && g.tolerates() == s.tolerates() && g.takes() == s.takes() {
+		if s.reentrant && s.owns(g) && g.tokens <= 1 && g.tolerates() == s.tolerates() && g.takes() == s.takes() {
 			return g
 		}
 	}
@@ -314,6 +364,7 @@ func (m *model) releaseRequest(s step) {
 	over := m.overAs(s)
 	switch g := m.grantedTo(s); {
 	case g != nil:
+		g.rest = 0
 		m.end(g, "RELEASED", "")
 		m.serve()
 		m.answer(s, "RELEASED", "")
@@ -435,6 +486,18 @@ func (m *model) takeOver() {
 	}
 }
 
+// restart lets the times of all leases begin anew.
+func (m *model) restart() {
+	for _, g := range m.grants {
+		switch g.since, g.lost = m.now, m.now; {
+		case g.ended != "":
+			g.rest = m.now.Add(g.left)
+		case g.hold > 0:
+			g.rest = m.now.Add(g.hold)
+		}
+	}
+}
+
 // end notes that the requests of a lease have ended with it.
 func (g *granted) end(m *model) {
 	m.over = append(m.over, overRequest{g.who, g.id, g.hash, g.how(), g})
@@ -457,6 +520,8 @@ func (m *model) extend(s step) {
 	g := m.own(s)
 	switch {
 	case g == nil:
+	case s.tokens > max(g.tokens, 1):
+		m.grow(g, s)
 	case s.isLate(g.extends) && s.tolerates() <= g.tolerates():
 		g.unheard = false
 		m.answer(s, "EXTENDED", m.lease(g), sayOrder(g.extends))
@@ -467,14 +532,38 @@ func (m *model) extend(s step) {
 		m.answer(s, "EXTENDED", m.lease(g), sayOrder(g.extends))
 	case s.tolerates() > g.tolerates() && s.token != 0 && s.token == g.former:
 		m.answer(s, "STALE_TOKEN", m.lease(g))
-	case s.tolerates() < g.tolerates(), len(m.held()) > 1, len(m.heldBack()) > 0:
+	case s.tolerates() < g.tolerates(), len(m.held()) > 1, len(m.heldBack()) > 0, g.hold > 0:
 		m.refuse(s, "INVALID")
-	case m.token() == uint64(messages.MaxToken):
+	case !m.leaves(1):
 		m.answer(s, "EXHAUSTED", "")
 	default:
 		m.downgrade(g, s)
 		m.serve()
 	}
+}
+
+// leaves reports whether so many further tokens are left.
+func (m *model) leaves(n uint64) bool { return m.token()+n <= uint64(messages.MaxToken) }
+
+// grow lets a lease have as many tokens as s says, which are more. Nothing else of it changes if s is late.
+func (m *model) grow(g *granted, s step) {
+	more := s.tokens - max(g.tokens, 1)
+	switch {
+	case wantsShared(g.limit), more > messages.MaxBlock:
+		m.refuse(s, "INVALID")
+		return
+	case !m.leaves(uint64(more)):
+		m.answer(s, "EXHAUSTED", "")
+		return
+	}
+	g.unheard, g.tokens = false, s.tokens
+	if s.isLate(g.extends) {
+		m.change(g, "UPDATED", "")
+	} else {
+		g.extends = max(g.extends, s.order)
+		m.extendTo(g, s.ttl)
+	}
+	m.answer(s, "EXTENDED", m.lease(g), sayOrder(g.extends))
 }
 
 // isLate reports whether a request with a higher number than the step's came before it.
@@ -485,7 +574,7 @@ func (m *model) downgrade(g *granted, s step) {
 	m.change(g, "RELEASED", "downgraded")
 	g.ended, g.forgotten = "DOWNGRADED", true
 	next := *g
-	next.token, next.former, next.limit = m.token()+1, g.token, s.limit
+	next.token, next.former, next.limit, next.tokens = m.token()+1, g.token, s.limit, 0
 	next.phase = next.token
 	if next.slots == nil {
 		next.slots = []uint32{0}
@@ -584,7 +673,7 @@ func (m *model) breakLease(s step) {
 		m.end(g, "BROKEN", s.why)
 		m.serve()
 		m.answer(s, "RELEASED", "")
-	case len(m.grants) > 0 && m.token() == s.token && m.grants[len(m.grants)-1].wasTaken():
+	case m.lastHas(s.token) && m.grants[len(m.grants)-1].wasTaken():
 		m.answer(s, "RELEASED", "")
 	case len(m.held()) > 0:
 		m.answer(s, "STALE_TOKEN", m.lease(m.held()[0]))
@@ -619,16 +708,17 @@ func (m *model) held() []*granted {
 // find is the present lease with the token.
 func (m *model) find(token uint64) *granted {
 	for _, g := range m.held() {
-		if g.token == token {
+		if g.has(token) {
 			return g
 		}
 	}
 	return nil
 }
 
+// token is the highest that was issued.
 func (m *model) token() uint64 {
 	if n := len(m.grants); n > 0 {
-		return m.grants[n-1].token
+		return m.grants[n-1].last()
 	}
 	return m.floor
 }
@@ -649,11 +739,14 @@ func (m *model) place(s step) *waited {
 }
 
 func (m *model) grant(s step, doubted bool) {
-	if m.token() == uint64(messages.MaxToken) {
+	if !m.leaves(s.block()) {
 		m.answer(s, "EXHAUSTED", "")
 		return
 	}
 	g := &granted{step: s, token: m.token() + 1, ttl: s.ttl, since: m.now, unheard: doubted}
+	if s.hold > 0 {
+		g.rest = m.now.Add(s.hold)
+	}
 	if wantsShared(s.limit) {
 		g.limit, g.phase = s.limit, g.token
 		taken := map[uint32]bool{}
@@ -675,6 +768,8 @@ func (m *model) grant(s step, doubted bool) {
 }
 
 func (m *model) end(g *granted, how, why string) {
+	left := g.restLeft(m.now)
+	g.left, g.rests, g.rest = left, left > 0, m.now.Add(left)
 	m.change(g, how, why)
 	g.ended = how
 	g.back, g.lost = how != "RELEASED" && g.holdsBack(), m.now
@@ -741,6 +836,9 @@ func (m *model) change(g *granted, kind, why string) {
 	if g.holdsBack() && (kind == "EXPIRED" || kind == "BROKEN") {
 		line += " back"
 	}
+	if g.rests {
+		line += fmt.Sprintf(" rests=%v", g.rest.Sub(m.now))
+	}
 	if why != "" {
 		line += fmt.Sprintf(" %q", why)
 	}
@@ -753,6 +851,9 @@ func (g *granted) holdsBack() bool { return g.delay > 0 || g.confirmed }
 // name is the lease without its time.
 func (g *granted) name() string {
 	name := fmt.Sprintf("%s#%d", g.who, g.token)
+	if g.tokens > 1 {
+		name += fmt.Sprintf("..%d", g.last())
+	}
 	if wantsShared(g.limit) {
 		name += fmt.Sprintf("%s/%s@%d", saySlots(g.slots), sayLimit(g.limit), g.phase)
 	}

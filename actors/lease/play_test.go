@@ -52,8 +52,8 @@ func (p *play) step(t tester, s step) lease.Outcome {
 	t.Helper()
 	p.script.steps = append(p.script.steps, s)
 	o := p.state.Step(s.time(), s.event())
-	if s.verb == "takeover" {
-		p.state = newState(p.state.Image())
+	if s.changesOwner() {
+		p.state = newState(s.next(p.state.Image()))
 	}
 	p.outcomes, p.prints = append(p.outcomes, o), append(p.prints, fingerprint(o))
 
@@ -120,6 +120,8 @@ var tables = map[string][]row{
 	"set":           setRows,
 	"secret":        secretRows,
 	"delay":         delayRows,
+	"block":         blockRows,
+	"hold":          holdRows,
 }
 
 func TestExamples(t *testing.T) {
@@ -180,13 +182,14 @@ func wantWholeContract(t *testing.T, seen map[string]int) {
 
 func sameImage(a, b lease.Image) bool {
 	return sameLease(a.Last(), b.Last()) && a.Floor == b.Floor &&
-		slices.EqualFunc(holdings(a), holdings(b), sameLease) && slices.EqualFunc(losses(a), losses(b), sameLease)
+		slices.EqualFunc(holdings(a), holdings(b), sameLease) && slices.EqualFunc(ended(a), ended(b), sameLease)
 }
 
 func sameLease(a, b lease.Lease) bool {
-	return proto.Equal(a.Grant, b.Grant) && a.How == b.How && a.Deadline == b.Deadline
+	return proto.Equal(a.Grant, b.Grant) && a.How == b.How && a.Deadline == b.Deadline && a.RestMs == b.RestMs &&
+		a.Rest == b.Rest
 }
 
 func holdings(i lease.Image) []lease.Lease { return slices.Collect(i.Holdings()) }
 
-func losses(i lease.Image) []lease.Lease { return slices.Collect(i.Lost()) }
+func ended(i lease.Image) []lease.Lease { return slices.Collect(i.Ended()) }

@@ -39,7 +39,7 @@ var (
 		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
 		"release", "release", "release", "release", "extend", "extend", "extend", "extend", "set", "set", "set",
 		"break", "break", "confirm", "confirm", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender",
-		"takeover",
+		"takeover", "restart",
 	}
 	owners = []string{"ann", "bob", "cid", "dan"}
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
@@ -53,6 +53,11 @@ var (
 	// delays are how long a lost lease holds its resource back, and whether its loss is to be confirmed.
 	delays = []delay{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {100 * ms, false}, {1500 * ms, false}, {0, true},
 		{300 * ms, true}}
+	// holds are the shortest holds of a mutex, and blocks how many tokens an acquire asks for; more are those that an
+	// extend asks for above what there are. No script comes near what the blocks of a resource may take in a second.
+	holds  = []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100 * ms, 300 * ms, 1500 * ms, 5000 * ms, 0}
+	blocks = []uint32{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 3, 7, 300_000}
+	more   = []uint32{0, 1, 1, 2, 5, 300_000, messages.MaxBlock + 1}
 	// kinds are what the requests of a script ask for: as a mutex, all kinds beside one another, as a
 	// readers-writer lock, and as a semaphore.
 	kinds = [][]kind{
@@ -99,6 +104,7 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 		s.limit, s.permits = wanted.limit, wanted.permits
 		back := pick(delays, m.back)
 		s.delay, s.confirmed = back.length, back.confirmed
+		s.hold, s.tokens = pick(holds, m.back>>4), pick(blocks, m.token>>3)
 		s.nogrant, s.nowait = pick(limits, m.how>>2), pick(limits, m.how>>5)
 	case "release":
 		s.who, s.token = m.owner(now), m.tokenOf(now)
@@ -112,6 +118,12 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 		if len(kinds) > 1 {
 			s.limit = pick(larger, m.share)
 		}
+		if s.limit == 0 && m.token>>5 > 3 {
+			s.tokens = max(m.about(now).tokens, 1) + pick(more, m.ttl>>3) - min(1, uint32(m.wait)%4)
+			if m.about(now).extends > 1 && m.wait%4 > 1 {
+				s.order = 1
+			}
+		}
 	case "break":
 		s.token, s.who, s.why = m.tokenOf(now), "op", "stuck"
 	case "confirm":
@@ -122,7 +134,7 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 		s.who, s.token = "node", m.tokenOf(now)
 	case "dismiss":
 		s.who, s.why = "node", "moving"
-	case "tick", "surrender", "takeover":
+	case "tick", "surrender", "takeover", "restart":
 		s.who = "node"
 	}
 	if waiting := now.waiting(); len(waiting) > 0 && m.how%4 == 3 && (s.verb == "acquire" || s.verb == "release") {
@@ -133,6 +145,14 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 		}
 		if s.verb == "acquire" && m.share%4 != 0 {
 			s.limit, s.permits = same.limit, same.permits
+		}
+	}
+	if s.verb == "acquire" { // only legal requests
+		if wantsShared(s.limit) {
+			s.hold, s.tokens = 0, 0
+		}
+		if s.reentrant {
+			s.tokens = min(s.tokens, 1)
 		}
 	}
 	return s
@@ -204,7 +224,8 @@ func (m move) about(now *model) *granted {
 // lossOf is more often than by chance the token of a lost lease.
 func (m move) lossOf(now *model) uint64 {
 	if back := now.heldBack(); len(back) > 0 && m.back%4 > 0 {
-		return pick(back, m.share).token
+		g := pick(back, m.share)
+		return g.token + uint64(m.wait)%uint64(max(g.tokens, 1))
 	}
 	return max(m.tokenOf(now), 1)
 }
@@ -219,6 +240,9 @@ func (m move) owner(now *model) string {
 
 func (m move) tokenOf(now *model) uint64 {
 	g, last := m.about(now), now.token()
+	if m.verb%2 == 0 && g.tokens > 1 && m.token%8 == 4 {
+		return g.token + uint64(m.wait)%uint64(g.tokens)
+	}
 	return pick([]uint64{g.token, 0, g.token, 0, last - min(1, last), last + 1, 1, g.former}, m.token)
 }
 
@@ -359,7 +383,7 @@ func TestManyScripts(t *testing.T) {
 		"tick makes CONFIRMED", "acquire makes CONFIRMED", "confirm makes CONFIRMED", "confirm makes ACQUIRED",
 		"taken back beside others",
 		"extend makes ACQUIRED", "extend makes RELEASED", "granted beside others", "answered instead",
-		"late extend", "late set",
+		"late extend", "late set", "a block grows", "a block grows late", "a confirmed loss rests", "a hold is over",
 	} {
 		if seen[rare] == 0 {
 			t.Errorf("no %s", rare)

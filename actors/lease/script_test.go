@@ -33,18 +33,22 @@ func newState(image lease.Image) *lease.State {
 }
 
 // step is one event. In a takeover another owner goes on with the image, to which the queue is passed on
-// only after the step. What it leaves out is a ttl of a second, and room for eight to wait.
+// only after the step; in a restart it knows nothing of the times, which begin anew. What it leaves out is a ttl of a
+// second, and room for eight to wait.
 type step struct {
 	at        lease.Instant
 	who, verb string
 	from      string // where the answer goes: to who
 	ttl, wait time.Duration
 	delay     time.Duration
+	hold      time.Duration
 	room      int
-	token     uint64
-	limit     uint32 // all: the highest number
-	permits   uint32
-	id, why   string
+	// tokens is how many an acquire or an extend asks for.
+	tokens  uint32
+	token   uint64
+	limit   uint32 // all: the highest number
+	permits uint32
+	id, why string
 	// hash and secret are those that the request carries, by the name of the secret.
 	hash, secret string
 	// meta is the metadata, as one entry.
@@ -91,6 +95,10 @@ func mustParseStep(words []string) step {
 			s.wait = must(time.ParseDuration(value))
 		case "delay":
 			s.delay = must(time.ParseDuration(value))
+		case "hold":
+			s.hold = must(time.ParseDuration(value))
+		case "tokens":
+			s.tokens = uint32(must(strconv.ParseUint(value, 0, 32)))
 		case "room":
 			s.room = must(strconv.Atoi(value))
 		case "token":
@@ -181,6 +189,8 @@ func (s step) String() string {
 	add(s.verb == "acquire" && s.room != 8, "room=%d", s.room)
 	add(s.wait > 0, "wait=%v", s.wait)
 	add(s.delay > 0, "delay=%v", s.delay)
+	add(s.hold > 0, "hold=%v", s.hold)
+	add(s.tokens > 0, "tokens=%d", s.tokens)
 	add(s.token > 0, "token=%d", s.token)
 	add(s.limit > 0, "limit=%s", sayLimit(s.limit))
 	add(s.permits > 0, "permits=%d", s.permits)
@@ -210,7 +220,7 @@ func (s step) event() lease.Event {
 			Owner: s.who, TtlMs: millis(s.ttl), WaitMs: millis(s.wait), RequestId: s.id, Reentrant: s.reentrant,
 			Limit: s.limit, Permits: s.permits, Metadata: metadataOf(s.meta), SecretHash: hashOf(s.hash),
 			Secret:  secretOf(s.secret),
-			DelayMs: millis(s.delay), Confirm: s.confirmed,
+			DelayMs: millis(s.delay), Confirm: s.confirmed, MinHoldMs: millis(s.hold), Tokens: s.tokens,
 		}
 		if s.ephemeral {
 			r.Durability = messages.Durability_EPHEMERAL
@@ -223,7 +233,7 @@ func (s step) event() lease.Event {
 	case "extend":
 		return lease.Extend{From: from, Request: &messages.ExtendRequest{
 			Owner: s.who, Token: s.token, TtlMs: millis(s.ttl), Limit: s.limit, Secret: secretOf(s.secret),
-			Order: s.order,
+			Order: s.order, Tokens: s.tokens,
 		}}
 	case "set":
 		return lease.Set{From: from, Request: &messages.SetRequest{
@@ -239,7 +249,7 @@ func (s step) event() lease.Event {
 		return lease.Undeliverable{Token: messages.Token(s.token)}
 	case "dismiss":
 		return lease.Dismiss{Why: s.why}
-	case "surrender", "takeover":
+	case "surrender", "takeover", "restart":
 		return lease.Surrender{}
 	case "tick":
 		return lease.Tick{}
@@ -273,6 +283,17 @@ func hashOf(word string) []byte {
 // asks reports whether the step is a request, which is to be answered.
 func (s step) asks() bool { return s.who != "node" }
 
+// changesOwner reports whether another owner goes on after the step.
+func (s step) changesOwner() bool { return s.verb == "takeover" || s.verb == "restart" }
+
+// next returns the image with which the owner goes on that a step leaves.
+func (s step) next(image lease.Image) lease.Image {
+	if s.verb == "restart" {
+		image.Restart(s.at, nil)
+	}
+	return image
+}
+
 func (s step) time() lease.Time { return timeAt(s.at) }
 
 // timeAt is a reading of clocks of which the one for people has an origin of its own.
@@ -302,6 +323,14 @@ func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 //
 //	EXTENDED ann#1 1s orders=2,0
 //	ann: EXTENDED ann#1 1s/1s order=2
+//
+// A lease with a block is said with its last token.
+//
+//	ACQUIRED ann#3..7 1s
+//
+// The end of a lease is said with what is left of its shortest hold.
+//
+//	RELEASED ann#1 1s rests=400ms
 //
 // What a lost lease holds back is said with the time that is left, or that the loss is to be confirmed; behind it are
 // those that hold the resource.
@@ -336,6 +365,9 @@ func sayChange(c *journal.Change) string {
 	if c.HoldsBack() {
 		line += " back"
 	}
+	if c.GetRestingMs() > 0 {
+		line += fmt.Sprintf(" rests=%v", duration(c.GetRestingMs()))
+	}
 	if c.GetReason() != "" {
 		line += fmt.Sprintf(" %q", c.GetReason())
 	}
@@ -358,6 +390,9 @@ func sayOrder(order uint64) string {
 
 func sayLease(l *messages.Lease) string {
 	line := fmt.Sprintf("%s#%d", l.GetOwner(), l.GetToken())
+	if tokens := uint64(l.GetTokens()); tokens > 0 {
+		line += fmt.Sprintf("..%d", l.GetToken()+tokens-1)
+	}
 	if l.GetLimit() > 0 || len(l.GetSlots()) > 0 {
 		line += saySlots(l.GetSlots()) + "/" + sayLimit(l.GetLimit())
 	}

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -23,6 +24,27 @@ type clubLease struct {
 	ephemeral      bool
 	// order is the highest number of its extends.
 	order uint64
+	want  clubWant
+}
+
+// clubWant says that others want a lease of a session that asks for notices.
+type clubWant struct {
+	session                   string
+	waits, unnoticed, unnamed bool
+	next                      lease.Instant
+}
+
+func (w *clubWant) ask() { w.unnoticed, w.unnamed = true, true }
+
+func (w *clubWant) isNamed() bool { return w.waits || w.unnamed }
+
+// notice returns whether a notice goes out.
+func (w *clubWant) notice(now lease.Instant) bool {
+	if !w.waits && !w.unnoticed || w.next > now {
+		return false
+	}
+	w.unnoticed, w.next = false, now.Add(time.Second)
+	return true
 }
 
 type clubRequest struct {
@@ -38,6 +60,7 @@ type clubSession struct {
 	ttl            uint32
 	ending         string
 	number, losses int
+	notices        bool
 }
 
 // find returns a session, which ends if its time has come.
@@ -76,6 +99,37 @@ func (m *clubModel) isAwaited(id string) bool {
 		}
 	}
 	return false
+}
+
+// asks reports whether a lease belongs to a session that asks for notices.
+func (m *clubModel) asks(l *clubLease) bool {
+	s := m.sessions[l.session]
+	return s != nil && s.notices
+}
+
+// want notes for which leases requests wait, when something has happened.
+func (m *clubModel) want() {
+	for r, l := range m.leases {
+		if !m.asks(l) || l.want.session != l.session {
+			l.want = clubWant{session: l.session}
+		}
+		waits := m.asks(l) && len(m.queues[r]) > 0
+		if waits && !l.want.waits {
+			l.want.ask()
+		}
+		l.want.waits = waits
+	}
+}
+
+// wanted returns the resources of a session that are wanted.
+func (m *clubModel) wanted(id string, is func(*clubWant) bool) (all []string) {
+	for r, l := range m.leases {
+		if l.session == id && m.asks(l) && is(&l.want) {
+			all = append(all, r)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // touch is what any event of a resource does first.
@@ -172,6 +226,9 @@ func (m *clubModel) acquire(now lease.Instant, r string, q *clubRequest, wait bo
 		}
 		m.queues[r] = append(m.queues[r], q)
 		return 0
+	}
+	if m.want(); m.asks(m.leases[r]) {
+		m.leases[r].want.ask()
 	}
 	return messages.Status_HELD
 }

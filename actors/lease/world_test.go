@@ -41,11 +41,13 @@ func (a *audit) aim(word, who string) (tokens []uint64) {
 			tokens = append(tokens, a.last.GetToken())
 		}
 		return tokens
-	case "lost":
+	case "lost", "lost-end":
 		held = a.lost
 	}
 	for _, h := range held {
 		switch isOwn := h.GetOwner() == who; {
+		case word == "end" && isOwn && h.GetTokens() > 0, word == "held-end", word == "lost-end" && h.GetTokens() > 0:
+			tokens = append(tokens, uint64(h.Last())) // of a block
 		case word == "former" && isOwn && h.GetFormer() > 0:
 			tokens = append(tokens, h.GetFormer())
 		case word == "before" && isOwn:
@@ -156,9 +158,7 @@ func (a *audit) due() lease.Instant {
 		due = min(due, h.deadline)
 	}
 	for _, h := range a.lost {
-		if h.GetDelayMs() > 0 {
-			due = min(due, h.deadline)
-		}
+		due = min(due, h.deadline)
 	}
 	for _, s := range a.queue {
 		due = min(due, s.at.Add(s.wait))
@@ -206,8 +206,8 @@ func (n *situation) Take(move int, reached map[string]int) error {
 	o := n.state.Step(s.time(), s.event())
 	n.isIdle = s.at == n.at && len(o.Changes) == 0
 	n.at, n.choices, n.numbers, n.audit.seen = s.at, nil, nil, reached
-	if s.verb == "takeover" {
-		n.beginTerm(n.state.Image())
+	if s.changesOwner() {
+		n.beginTerm(s.next(n.state.Image()))
 	}
 	n.audit.check(&s, o, n.state)
 	return exhaustive.Wrong(n.audit.faults)
@@ -299,6 +299,34 @@ var worlds = []*world{
 			"owner set aim=own order=3", "node takeover",
 		},
 		rare: []string{"late extend", "late set"},
+	},
+	{
+		name: "blocks", owners: []string{"ann", "bob"}, depth: 5, floor: messages.MaxToken - 5,
+		moves: []string{
+			"owner acquire ttl=100ms", "owner acquire ttl=100ms tokens=2 id=x", "owner acquire ttl=100ms tokens=3 batched",
+			"owner acquire ttl=100ms wait=150ms tokens=3 room=2", "owner acquire ttl=150ms reentrant",
+			"owner acquire ttl=100ms limit=2 wait=150ms room=2", "owner release aim=own", "owner release aim=end",
+			"owner release id=x", "owner extend ttl=100ms tokens=3", "owner extend ttl=150ms tokens=4 order=1",
+			"owner extend ttl=50ms order=2", "owner extend ttl=100ms limit=3", "owner set aim=end meta=one",
+			"op break aim=held-end why=stuck", "op break aim=last why=stuck", "op get", "node undeliverable aim=last",
+			"node takeover",
+		},
+		rare: []string{"a block grows", "a block grows late", "acquire EXHAUSTED", "extend EXHAUSTED",
+			"extend makes ACQUIRED"},
+	},
+	{
+		name: "holds", owners: []string{"ann", "bob"}, depth: 5, later: 50 * ms,
+		moves: []string{
+			"owner acquire ttl=100ms hold=150ms id=x", "owner acquire ttl=50ms hold=100ms delay=150ms tokens=2",
+			"owner acquire ttl=50ms hold=150ms delay=50ms", "owner acquire ttl=50ms hold=150ms confirmed tokens=2",
+			"owner acquire ttl=100ms hold=100ms wait=150ms room=2", "owner acquire ttl=100ms limit=2 wait=150ms room=2",
+			"owner release aim=own", "owner release id=x", "owner extend ttl=100ms aim=own",
+			"owner extend ttl=100ms limit=3", "op break aim=held why=stuck", "op confirm aim=lost why=stopped",
+			"op confirm aim=lost-end", "op confirm aim=last", "op get", "node undeliverable aim=last", "node restart",
+			"node surrender",
+		},
+		rare: []string{"a confirmed loss rests", "a hold is over", "acquire makes CONFIRMED", "confirm makes ACQUIRED",
+			"extend INVALID", "tick makes CONFIRMED"},
 	},
 	{
 		name: "the last tokens", owners: []string{"ann", "bob"}, depth: 7, floor: messages.MaxToken - 3,

@@ -37,6 +37,17 @@ func over(g *journal.Grant) *journal.Change {
 	return &journal.Change{Kind: messages.Event_CONFIRMED, Grant: g}
 }
 
+// blockOf is a grant of so many tokens of the resource r.
+func blockOf(token uint64, tokens uint32) *journal.Grant {
+	return &journal.Grant{Resource: "r", Owner: "o", Token: token, TtlMs: 1000, Tokens: tokens}
+}
+
+// resting is the end of a lease of which a shortest hold is left.
+func resting(c *journal.Change) *journal.Change {
+	c.RestingMs = 700
+	return c
+}
+
 // holdingBack returns a grant whose loss holds its resource back.
 func holdingBack(g *journal.Grant) *journal.Grant {
 	g.DelayMs = 1000
@@ -50,6 +61,7 @@ func TestChangesFollow(t *testing.T) {
 	one, two, three := grantOf(1, 3, 0), grantOf(2, 3, 1), grantOf(3, 3, 2)
 	alone := &journal.Grant{Resource: "r", Owner: "o", Token: 1, TtlMs: 1000}
 	exclusive := &journal.Grant{Resource: "r", Owner: "o", Token: 4, TtlMs: 1000}
+	block, lostBlock := blockOf(1, 4), holdingBack(blockOf(1, 4))
 	back, shared := holdingBack(grantOf(1, 0)), holdingBack(grantOf(1, 3, 0))
 	for name, test := range map[string]struct {
 		before []*journal.Change
@@ -110,6 +122,36 @@ func TestChangesFollow(t *testing.T) {
 		"the second end of a hold": {[]*journal.Change{granted(back), expired(back), over(back)}, over(back),
 			"CONFIRMED"},
 		"the end of a hold of what is held": {[]*journal.Change{granted(back)}, over(back), "CONFIRMED"},
+		"a grant behind a block":            {[]*journal.Change{granted(block), released(block)}, granted(grantOf(5, 0)), ""},
+		"a grant within a block":            {[]*journal.Change{granted(block), released(block)}, granted(grantOf(4, 0)), "grant"},
+		"a block that grows":                {[]*journal.Change{granted(block)}, extended(blockOf(1, 9)), ""},
+		"a lease that becomes a block":      {[]*journal.Change{granted(alone)}, extended(blockOf(1, 9)), ""},
+		"a block that shrinks":              {[]*journal.Change{granted(block)}, extended(blockOf(1, 3)), "EXTENDED"},
+		"a block that is left":              {[]*journal.Change{granted(block)}, extended(grantOf(1, 0)), "EXTENDED"},
+		"the end of a part of a block":      {[]*journal.Change{granted(block)}, released(grantOf(1, 0)), "RELEASED"},
+		"a block by another token":          {[]*journal.Change{granted(block)}, extended(blockOf(2, 3)), "EXTENDED"},
+		"the end by another token":          {[]*journal.Change{granted(block)}, released(blockOf(4, 1)), "RELEASED"},
+		"a grant within what has grown":     {[]*journal.Change{granted(block), extended(blockOf(1, 9)), released(blockOf(1, 9))}, granted(grantOf(9, 0)), "grant"},
+		"a downgrade behind a block": {[]*journal.Change{granted(block), released(block)},
+			granted(grantOf(5, 3, 0)), ""},
+		"a reservation of the last of a block": {[]*journal.Change{granted(block), released(block)}, reserved(4),
+			"reservation"},
+		"a reservation behind a block": {[]*journal.Change{granted(block), released(block)}, reserved(5), ""},
+		"the end of a hold by another token": {[]*journal.Change{granted(lostBlock), expired(lostBlock)},
+			over(holdingBack(blockOf(2, 3))), "CONFIRMED"},
+		"a grant while it rests": {[]*journal.Change{granted(alone), resting(released(alone))}, granted(two),
+			"grant"},
+		"a reservation while it rests": {[]*journal.Change{granted(alone), resting(expired(alone))}, reserved(9),
+			"reservation"},
+		"the end of a rest": {[]*journal.Change{granted(alone), resting(released(alone))}, over(alone), ""},
+		"a grant behind a rest": {[]*journal.Change{granted(alone), resting(released(alone)), over(alone)},
+			granted(exclusive), ""},
+		"the second end of a rest": {[]*journal.Change{granted(alone), resting(released(alone)), over(alone)},
+			over(alone), "CONFIRMED"},
+		"the rest of a confirmed loss": {[]*journal.Change{granted(back), expired(back), resting(over(back))},
+			over(back), ""},
+		"a grant in the rest of a confirmed loss": {
+			[]*journal.Change{granted(back), expired(back), resting(over(back))}, granted(exclusive), "grant"},
 		"the release of a lost lease": {[]*journal.Change{granted(back), expired(back)}, released(back),
 			"RELEASED"},
 	} {
@@ -139,6 +181,23 @@ func TestChangesFollow(t *testing.T) {
 				t.Errorf("a commit that is not applied has left %s", after)
 			}
 		})
+	}
+}
+
+// A lease behind which tokens may have been issued, as a restored one, gets none of them.
+func TestRestoredBlockDoesNotGrow(t *testing.T) {
+	for tokens, isRefused := range map[uint32]bool{4: false, 5: true, 9: true} {
+		s := newScribe(t)
+		page := &journal.Page{Number: s.ledger.tail.Number, Epoch: s.ledger.tail.Epoch, Entries: []*journal.Entry{
+			{Grant: blockOf(1, 4), State: messages.Event_ACQUIRED, Reserved: 7},
+		}}
+		s.append(pageRecord(page))
+		s.takeOver()
+		r := s.ledger.Next(s.writer, 0)
+		r.GetCommit().Changes = []*journal.Change{extended(blockOf(1, tokens))}
+		if _, err := s.ledger.Stage(r.GetCommit(), never); errors.Is(err, journal.ErrCorrupt) != isRefused {
+			t.Errorf("%d tokens: %v", tokens, err)
+		}
 	}
 }
 

@@ -30,8 +30,12 @@ func FuzzRecordsOfAShard(f *testing.F) {
 		r := seedHandOver(f, h)
 		target.Add(r[0], r[1], r[2])
 	}
+	block, resting := seedChanges(f, blockOf(1, 4), released(blockOf(1, 4))), seedChanges(f, blockOf(1, 4),
+		resting(released(blockOf(1, 4))))
+	target.Add(block[0], block[1], block[2])
+	target.Add(resting[0], resting[1], resting[2])
 	target.Fuzz(func(t *testing.T, first, second, third []byte) {
-		l := New()
+		l, seen := New(), map[string]messages.Token{} // the last token of each resource in the commits
 		for i, data := range [][]byte{first, second, third} {
 			r := &journal.Record{}
 			if proto.Unmarshal(data, r) != nil {
@@ -51,6 +55,14 @@ func FuzzRecordsOfAShard(f *testing.F) {
 				}
 				return
 			}
+			if r.GetPage() != nil {
+				clear(seen) // it stands in the place of all before it
+			}
+			for _, c := range r.GetCommit().GetChanges() {
+				if g := c.GetGrant(); g.GetToken() <= uint64(messages.MaxToken) {
+					seen[g.GetResource()] = max(seen[g.GetResource()], g.Last())
+				}
+			}
 			if c := r.GetCommit(); c != nil && before > 0 && c.GetNumber() != before+1 {
 				t.Errorf("commit %d follows commit %d", c.GetNumber(), before)
 			}
@@ -62,6 +74,11 @@ func FuzzRecordsOfAShard(f *testing.F) {
 			return
 		}
 		lease.NewEndedRequests().TakeOver(0, l.Inherited())
+		for resource := range seen {
+			if image := l.Image(resource); seen[resource] > image.Token() {
+				t.Errorf("%q has had token %d, the ledger knows of %d", resource, seen[resource], image.Token())
+			}
+		}
 		taken := 0
 		l.Restart(lease.Time{}, func(_ string, image *lease.Image) { taken += image.Leases() })
 		s := &scribe{rapidOrT: t, ledger: l}
@@ -82,6 +99,22 @@ func seedHandOver(f *testing.F, h *journal.HandOver) (records [][]byte) {
 	} {
 		c.Number = uint64(i + 1)
 		data, err := proto.Marshal(&journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		records = append(records, data)
+	}
+	return records
+}
+
+// seedChanges are the opening of a shard, a grant, and another change.
+func seedChanges(f *testing.F, g *journal.Grant, next *journal.Change) (records [][]byte) {
+	f.Helper()
+	s := newScribe(f)
+	s.commit(granted(g))
+	s.commit(next)
+	for _, r := range s.journal.Records() {
+		data, err := proto.Marshal(r)
 		if err != nil {
 			f.Fatal(err)
 		}

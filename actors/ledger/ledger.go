@@ -235,10 +235,17 @@ func follows(i *lease.Image, c *journal.Change) error {
 	// mutant: TokenReused, GrantWhileHeld, DowngradeKeepsItsToken
 	case c.GetKind() == messages.Event_ACQUIRED && (!i.Admits(g) || messages.Token(g.GetToken()) <= last.Grant.Last()):
 		return wrong("grant", g.GetToken())
-	case c.GetKind() != messages.Event_ACQUIRED && (!stands || g.Last() < before.Grant.Last()):
+	case c.GetKind() != messages.Event_ACQUIRED && (!stands || !continues(i, before.Grant, g)):
 		return wrong(c.GetKind().String(), g.GetToken())
 	}
 	return nil
+}
+
+// continues reports whether a lease may become g: it keeps its token and all others of a block, and gets more only if
+// none of these may have been issued.
+func continues(i *lease.Image, before, g *journal.Grant) bool {
+	isSame := g.GetToken() == before.GetToken() && g.Last() >= before.Last()
+	return isSame && (g.Last() == before.Last() || i.Token() == before.Last()) // mutant: GrowthIntoIssuedTokens
 }
 
 // load puts a stored page in the place of everything known about its part of the resources.

@@ -39,6 +39,13 @@ func newCrowd(t rapidOrT) *keeper {
 			k.step(name, lease.Break{Request: &messages.BreakRequest{Token: token + 1}})
 		}
 	}
+	for name, more := range map[string]func(*messages.AcquireRequest){
+		"resting": func(*messages.AcquireRequest) {}, "resting and lost": confirmed, "resting and confirmed": confirmed,
+	} {
+		k.step(name, k.acquire(1, 1, more, func(r *messages.AcquireRequest) { r.MinHoldMs, r.Tokens = 9000, 4 }))
+		k.step(name, lease.Break{Request: &messages.BreakRequest{Token: 2}})
+	}
+	k.step("resting and confirmed", lease.Confirm{Request: &messages.ConfirmRequest{Token: 3}})
 	k.step("alone", k.acquire(1, 1, confirmed))
 	k.step("alone", lease.Break{Request: &messages.BreakRequest{Token: 1}})
 	return k

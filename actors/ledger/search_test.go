@@ -32,10 +32,10 @@ type shardWorld struct {
 	inFlight int
 	// copies is how many more copies of an append may be on their way.
 	copies int
-	// shared: leases are shared, and one of them is lost.
-	shared bool
-	depth  int
-	rare   []string
+	// shared: leases are shared, and one of them is lost. blocks: leases have a block that grows, and rest.
+	shared, blocks bool
+	depth          int
+	rare           []string
 }
 
 // record is never changed. Its text distinguishes it in a key.
@@ -288,7 +288,7 @@ func say(r *journal.Record) string {
 	c := r.GetCommit()
 	text := fmt.Sprint("c", c.GetNumber(), ".", c.GetEpoch(), c.GetWriter().GetNode(), c.GetOpened())
 	for _, change := range c.GetChanges() {
-		text += fmt.Sprint(change.GetKind(), change.GetGrant().GetToken())
+		text += fmt.Sprint(change.GetKind(), change.GetGrant().GetToken(), "-", change.GetGrant().Last())
 	}
 	return text
 }
@@ -460,7 +460,10 @@ func (w *shardWorld) decide(image lease.Image) (all []*journal.Change) {
 		for l := range image.Holdings() {
 			add(messages.Event_RELEASED, l.Grant)
 		}
-		for l := range image.Lost() {
+		if w.blocks && image.Held() {
+			all[0].RestingMs = 700
+		}
+		for l := range image.Ended() {
 			add(messages.Event_CONFIRMED, l.Grant)
 		}
 	case w.shared:
@@ -468,6 +471,13 @@ func (w *shardWorld) decide(image lease.Image) (all []*journal.Change) {
 			add(messages.Event_ACQUIRED, grant(slot))
 		}
 		add(messages.Event_BROKEN, all[0].GetGrant())
+	case w.blocks:
+		block := grant(0)
+		block.Tokens, block.MinHoldMs = 2, 900
+		add(messages.Event_ACQUIRED, block)
+		block = grant(0)
+		block.Tokens, block.MinHoldMs = 3, 900
+		add(messages.Event_EXTENDED, block)
 	default:
 		add(messages.Event_ACQUIRED, grant(0))
 	}
@@ -574,7 +584,7 @@ func (s *shardState) learn(i int, r *record, isStored bool, reached map[string]i
 		if c.GetKind() == messages.Event_ACQUIRED && token <= n.confirmed {
 			return fmt.Errorf("n%d confirms token %d after %d", i, token, n.confirmed)
 		}
-		n.confirmed = max(n.confirmed, token)
+		n.confirmed = max(n.confirmed, c.GetGrant().Last())
 	}
 	return nil
 }
@@ -611,6 +621,7 @@ var shardWorlds = []*shardWorld{
 		rare: []string{"deposed", "found", "read from a page"}},
 	{name: "leases that are shared and lost", inFlight: 1, shared: true, depth: 9,
 		rare: []string{"read from a page"}},
+	{name: "blocks that grow and rest", inFlight: 1, blocks: true, depth: 10, rare: []string{"read from a page"}},
 }
 
 func TestSearch(t *testing.T) {

@@ -39,9 +39,9 @@ func (k *keeper) begin() {
 		if held.Soonest() != image.Soonest() || image.IsFree() {
 			k.Fatalf("%s is woken at %d, its first lease ends at %d", resource, held.Soonest(), image.Soonest())
 		}
-		for l := range image.Lost() {
-			if want := k.backUntil(l.Grant); l.Deadline != want {
-				k.Fatalf("a lost lease holds %s back until %d, want its whole delay from now: %d", resource, l.Deadline,
+		for l := range image.Ended() {
+			if want := k.backUntil(l); l.Deadline != want {
+				k.Fatalf("an ended lease holds %s back until %d, want its whole time from now: %d", resource, l.Deadline,
 					want)
 			}
 		}
@@ -49,16 +49,31 @@ func (k *keeper) begin() {
 			if want := k.clock.Add(time.Duration(h.Grant.GetTtlMs()) * time.Millisecond); h.Deadline != want {
 				k.Fatalf("a lease of %s ends at %d, want its whole time from now: %d", resource, h.Deadline, want)
 			}
+			if want := k.restUntil(h.Grant.GetMinHoldMs()); h.Rest != want {
+				k.Fatalf("the shortest hold of %s ends at %d, want all of it from now: %d", resource, h.Rest, want)
+			}
 		}
 	})
 }
 
-// backUntil is when the delay of a lease is over that begins now.
-func (k *keeper) backUntil(g *journal.Grant) lease.Instant {
-	if g.GetDelayMs() == 0 {
+// backUntil is when a lease that has ended no longer holds its resource back, if its delay and what is left of its
+// shortest hold begin now.
+func (k *keeper) backUntil(l lease.Lease) lease.Instant {
+	switch isLoss := l.How == messages.Event_EXPIRED || l.How == messages.Event_BROKEN; {
+	case !isLoss || !l.Grant.HoldsBack():
+		return k.restUntil(l.RestMs)
+	case l.Grant.GetDelayMs() == 0:
 		return lease.Never
 	}
-	return k.clock.Add(time.Duration(g.GetDelayMs()) * time.Millisecond)
+	return k.restUntil(max(l.RestMs, l.Grant.GetDelayMs()))
+}
+
+// restUntil is when so many milliseconds are over that begin now; 0: none.
+func (k *keeper) restUntil(ms uint32) lease.Instant {
+	if ms == 0 {
+		return 0
+	}
+	return k.clock.Add(time.Duration(ms) * time.Millisecond)
 }
 
 // takeOver begins a term with what the journal has.
@@ -102,20 +117,20 @@ func (k *keeper) check(resource string, decided lease.Image) {
 	k.Helper()
 	var want []string
 	for h := range decided.Holdings() {
-		if k.issued[resource] = max(k.issued[resource], h.Grant.GetToken()); h.Grant.GetDurability() != messages.Durability_EPHEMERAL {
-			want = append(want, fmt.Sprint(h.Deadline, inWords(h.Grant)))
+		if k.issued[resource] = max(k.issued[resource], uint64(h.Grant.Last())); h.Grant.GetDurability() != messages.Durability_EPHEMERAL {
+			want = append(want, fmt.Sprint(h.Deadline, h.Rest, inWords(h.Grant)))
 		}
 	}
 	var got []string
 	image := k.ledger.Image(resource)
 	for h := range image.Holdings() {
-		got = append(got, fmt.Sprint(h.Deadline, inWords(h.Grant)))
+		got = append(got, fmt.Sprint(h.Deadline, h.Rest, inWords(h.Grant)))
 	}
-	for l := range decided.Lost() {
-		want = append(want, fmt.Sprint("lost", l.How, l.Deadline, inWords(l.Grant)))
+	for l := range decided.Ended() {
+		want = append(want, fmt.Sprint("lost", l.How, l.Deadline, l.Rest, l.RestMs, inWords(l.Grant)))
 	}
-	for l := range image.Lost() {
-		got = append(got, fmt.Sprint("lost", l.How, l.Deadline, inWords(l.Grant)))
+	for l := range image.Ended() {
+		got = append(got, fmt.Sprint("lost", l.How, l.Deadline, l.Rest, l.RestMs, inWords(l.Grant)))
 	}
 	if !slices.Equal(got, want) {
 		k.Fatalf("the ledger has of %s\n%q\ndecided was\n%q", resource, got, want)
@@ -160,12 +175,18 @@ func TestSharedReplayEqualsLive(t *testing.T) {
 						r.Owner += padding
 						r.WaitMs = rapid.SampledFrom([]uint32{0, 30_000}).Draw(t, "wait")
 						r.Reentrant = rapid.Bool().Draw(t, "reentrant")
+						if limit < 2 && !r.GetReentrant() {
+							r.Tokens = rapid.SampledFrom([]uint32{0, 3, 2000}).Draw(t, "tokens")
+						}
 						if rapid.Bool().Draw(t, "ephemeral") {
 							ephemeral(r)
 							return
 						}
 						r.DelayMs = rapid.SampledFrom([]uint32{0, 0, 0, 30_000}).Draw(t, "delay")
 						r.Confirm = rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "confirm")
+						if limit < 2 {
+							r.MinHoldMs = rapid.SampledFrom([]uint32{0, 0, 20_000, 70_000}).Draw(t, "hold")
+						}
 					})
 				k.step(names.Draw(t, "resource"), r)
 			},
@@ -187,6 +208,13 @@ func TestSharedReplayEqualsLive(t *testing.T) {
 						TtlMs: 90_000, Limit: limit}}
 				})
 			},
+			"grow": func(t *rapid.T) {
+				k.onHeld(t, names, func(g *journal.Grant) lease.Event {
+					return lease.Extend{Request: &messages.ExtendRequest{Owner: g.GetOwner(), Token: g.GetToken(),
+						TtlMs: 90_000, Tokens: g.GetTokens() + rapid.SampledFrom([]uint32{2, 1500}).Draw(t, "more"),
+						Order: rapid.Uint64Range(0, 2).Draw(t, "order")}}
+				})
+			},
 			"break": func(t *rapid.T) {
 				k.onHeld(t, names, func(g *journal.Grant) lease.Event {
 					return lease.Break{Request: &messages.BreakRequest{Token: g.GetToken(), Reason: "stuck"}}
@@ -195,7 +223,7 @@ func TestSharedReplayEqualsLive(t *testing.T) {
 			"confirm": func(t *rapid.T) {
 				resource := names.Draw(t, "resource")
 				image := k.state(resource).Image()
-				if lost := slices.Collect(image.Lost()); len(lost) > 0 {
+				if lost := slices.Collect(image.Ended()); len(lost) > 0 {
 					l := rapid.SampledFrom(lost).Draw(t, "loss")
 					k.step(resource, lease.Confirm{Request: &messages.ConfirmRequest{Token: l.Grant.GetToken()}})
 				}

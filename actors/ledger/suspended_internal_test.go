@@ -54,6 +54,30 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
+// Of an ephemeral block the next actor goes on behind the last token, and the owner learns how it ended by the first one.
+func TestSuspendedBlock(t *testing.T) {
+	k := newKeeper(t)
+	k.step("r", k.acquire(1, 1, ephemeral, func(r *messages.AcquireRequest) { r.Owner, r.Tokens = "ann", 10 }))
+	k.step("r", lease.Extend{Request: &messages.ExtendRequest{Owner: "ann", TtlMs: 1000, Tokens: 30}})
+	release := lease.Release{Request: &messages.ReleaseRequest{Owner: "ann", Token: 1}}
+	k.step("r", release)
+	k.ledger.Suspend("r", k.states["r"].Image(), k.clock)
+	if i := k.ledger.Image("r"); i.Token() != 1009 {
+		t.Errorf("token %d is recorded as reserved, want 1009", i.Token())
+	}
+	i := k.ledger.Resume("r")
+	if i.Token() != 30 || i.Reserved != 1009 {
+		t.Errorf("resumed as %+v", i)
+	}
+	o := lease.New("r", i, lease.NewEndedRequests(), lease.NewSessions(1)).Step(lease.Time{}, release)
+	if got := o.Answers[0].Reply.GetStatus(); got != messages.Status_RELEASED {
+		t.Errorf("a release again: %v", got)
+	}
+	if i := k.ledger.Resume("r"); i.Token() != 1009 {
+		t.Errorf("resumed once more as %+v", i)
+	}
+}
+
 // The resources that were in use last are forgotten last, also if nothing was recorded of that use.
 func TestSuspendedCountsAsUse(t *testing.T) {
 	s := newScribe(t)

@@ -28,6 +28,8 @@ func TestTombstoneIsAShrunkResource(t *testing.T) {
 		if rapid.Bool().Draw(t, "downgraded") {
 			stored.Grant.Limit, stored.Grant.Former = 5,
 				rapid.Uint64Range(0, stored.Grant.GetToken()-1).Draw(t, "former")
+		} else if rapid.Bool().Draw(t, "block") {
+			stored.Grant.Tokens = rapid.Uint32Range(0, messages.MaxTokens).Draw(t, "tokens")
 		}
 		e := &entry{used: stored.GetUsedMs(), Image: lease.Restore(stored)}
 		want := e.Shrink()

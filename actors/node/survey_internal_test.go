@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -110,4 +112,56 @@ func TestForgedSurveyAnswers(t *testing.T) {
 			v.stop()
 		}
 	})
+}
+
+// All shards together name as many wanted resources as one keep may, however many there are, and each has its turn.
+func TestSharesOfWanted(t *testing.T) {
+	for _, shards := range []int{1, 2, 3, 16, 64, 99, 100, 101, 150, messages.MaxShards} {
+		named := make([]bool, shards)
+		for first := range shards {
+			sum := 0
+			for shard := range shards {
+				share := wantedShare((shard+first)%shards, shards)
+				named[shard] = named[shard] || share > 0
+				sum += share
+			}
+			if sum != messages.MaxWanted {
+				t.Errorf("%d shards may name %d resources, want %d", shards, sum, messages.MaxWanted)
+			}
+		}
+		if slices.Contains(named, false) {
+			t.Errorf("of %d shards some never name a resource", shards)
+		}
+	}
+}
+
+// The answer of a survey has what all shards want.
+func TestSurveySumsWanted(t *testing.T) {
+	var s sum
+	for shard, r := range []*messages.Reply{
+		{Status: messages.Status_EXTENDED, Held: 2, Wanted: []string{"a", "b"}}, {Status: messages.Status_NOT_HELD},
+		{Status: messages.Status_EXTENDED, Held: 1}, {Status: messages.Status_EXTENDED, Held: 1, Wanted: []string{"c"}},
+	} {
+		s.add(uint32(shard), r)
+	}
+	if r := s.reply(nil); r.GetHeld() != 4 || !slices.Equal(r.GetWanted(), []string{"a", "b", "c"}) {
+		t.Errorf("got %v", r)
+	}
+}
+
+// Only the part of a survey has a share; a client has the whole of it.
+func TestMaxWanted(t *testing.T) {
+	tr := &transport{cfg: Config{Limits: messages.DefaultLimits()}}
+	for _, test := range []struct {
+		from messages.Origin
+		want int
+	}{{messages.Origin{}, 100}, {messages.Origin{Wanted: 3}, 100}, {messages.Origin{Inner: true, Wanted: 3}, 3},
+		{messages.Origin{Inner: true}, 0}} {
+		event, err := tr.decode(routing.Envelope{Operation: messages.OpKeep,
+			ReplyTo: messages.ReplyTo{Subject: "_INBOX.x", Encoding: messages.JSON, Origin: test.from},
+			Data:    []byte(`{"ttl_ms":1000,"notices":true}`)})
+		if k, ok := event.(lease.Keep); err != nil || !ok || k.MaxWanted != test.want {
+			t.Errorf("%+v: %+v, %v, want %d", test.from, event, err, test.want)
+		}
+	}
 }

@@ -74,7 +74,7 @@ func TestHeldBack(t *testing.T) {
 		`^stale token: no lost lease of disk\.7 has this token`)
 	p.holdfast(t, "confirm", "disk.8", "--token", "1").want(t, 4, `^not held: disk\.8 is free, and not held back$`)
 	p.holdfast(t, "confirm", "disk.7", "--token", "1", "--by", "ops", "--how", "switched off").want(t, 0,
-		`^confirmed the loss of the lease on disk\.7$`)
+		`^confirmed the end of the lease on disk\.7$`)
 	p.holdfast(t, "confirm", "disk.7", "--token", "1").want(t, 0, `^confirmed`)
 	p.holdfast(t, "get", "disk.7").want(t, 0, `^free: `)
 	wantLines(t, p.holdfast(t, "history", "disk.7"),
@@ -88,7 +88,7 @@ func TestHeldBackForADelay(t *testing.T) {
 	p := serve(t)
 	p.holdfast(t, "acquire", "a", "--owner", "me", "--delay", "1h").want(t, 0, `token 1`)
 	p.holdfast(t, "break", "a", "--token", "1").want(t, 0, `^broke`)
-	p.holdfast(t, "get", "a").want(t, 0, `^held back: a for \S+ after the loss of "me", token 1$`)
+	p.holdfast(t, "get", "a").want(t, 0, `^held back: a for \S+ after the lease of "me", token 1$`)
 	p.holdfast(t, "acquire", "a", "--owner", "you").want(t, 3, `^held back: `)
 	p.holdfast(t, "acquire", "a", "--owner", "me").want(t, 0, `^acquired a: token 2`)
 	p.lose(t, "b", "--delay", "100ms")
@@ -115,6 +115,8 @@ func TestFenceAgentTellsTheCommandWhatWasLost(t *testing.T) {
 	p.holdfast(t, "acquire", "a.7", "--owner", "you", "--delay", "1h").want(t, 0, `token 1`)
 	p.holdfast(t, "break", "a.7", "--token", "1", "--reason", "it hangs").want(t, 0, `^broke`)
 	p.waitFree(t, "a.7")
+	p.acquireRaw(t, "b.7", `{"owner":"me","ttl_ms":100,"confirm":true,"tokens":100}`)
+	p.waitFree(t, "b.7")
 	for file, want := range map[string]string{
 		"lost.disk.7": `HOLDFAST_FENCE=000000000000001
 HOLDFAST_HOLDER=me
@@ -131,6 +133,14 @@ HOLDFAST_LOSS=broken
 HOLDFAST_METADATA={}
 HOLDFAST_REASON=it hangs
 HOLDFAST_RESOURCE=a.7
+HOLDFAST_TOKEN=000000000000001
+`,
+		"lost.b.7": `HOLDFAST_FENCE=000000000000100
+HOLDFAST_HOLDER=me
+HOLDFAST_LOSS=expired
+HOLDFAST_METADATA={}
+HOLDFAST_REASON=
+HOLDFAST_RESOURCE=b.7
 HOLDFAST_TOKEN=000000000000001
 `,
 	} {

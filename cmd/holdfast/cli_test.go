@@ -35,9 +35,9 @@ func TestLifeOfALock(t *testing.T) {
 		`^released orders\.42$`)
 	p.holdfast(t, "release", "orders.42", "--owner", "me", "--token", "1").want(t, 0, `^released orders\.42$`)
 	p.holdfast(t, "release", "orders.42", "--owner", "you").want(t, 4,
-		`^not held: orders\.42 is free, and "you" was not its last holder$`)
+		`^not held: nobody holds orders\.42, and "you" was not its last holder$`)
 	p.holdfast(t, "extend", "orders.42", "--owner", "me", "--ttl", "1m").want(t, 4,
-		`^not held: orders\.42 is free; "me" has released it, or never held it$`)
+		`^not held: nobody holds orders\.42; "me" has released it, or never held it$`)
 	p.holdfast(t, "get", "orders.42").want(t, 0, `^free: orders\.42, last token 1$`)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "you").want(t, 0, `^acquired orders\.42: token 2, lease 30s$`)
 }

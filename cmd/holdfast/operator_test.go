@@ -15,7 +15,7 @@ import (
 func TestBreak(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	p.holdfast(t, "break", "orders.42", "--token", "1").want(t, 4, `^not held: orders\.42 is free$`)
+	p.holdfast(t, "break", "orders.42", "--token", "1").want(t, 4, `^not held: nobody holds orders\.42$`)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 	p.holdfast(t, "break", "orders.42").want(t, 2, `^holdfast: --token is required: .*: holdfast get orders\.42$`)
 	p.holdfast(t, "break", "orders.42", "--token", "2").want(t, 4,

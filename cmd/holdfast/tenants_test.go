@@ -80,7 +80,7 @@ func TestOperatorOfTenants(t *testing.T) {
 	p.holdfast(t, "confirm", "other", "--token", "2", "--tenant", "BILLING").
 		want(t, 4, `^stale token: no lost lease of other has this token; see: holdfast get other --tenant BILLING$`)
 	p.holdfast(t, "confirm", "other", "--token", "1", "--tenant", "BILLING").want(t, 0,
-		`^confirmed the loss of the lease on other$`)
+		`^confirmed the end of the lease on other$`)
 }
 
 // Owners of one name in two tenants are two owners: only a circle within a tenant is a deadlock.

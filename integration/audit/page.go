@@ -51,26 +51,26 @@ func (s *Shard) page(p *journal.Page) {
 // same reports whether the entry of a page is what the journal shows of the resource, whole or shrunk.
 func (r *resource) same(e *journal.Entry) bool {
 	g := e.GetGrant()
-	if len(r.held)+len(r.lost) > 0 {
+	if len(r.held)+len(r.ended) > 0 {
 		return e.GetOwnerDigest() == 0 && e.GetReserved() == r.reserved && e.GetState() == r.state &&
 			proto.Equal(g, r.last) && slices.EqualFunc(holdings(e), r.held,
 			func(a, b *holding) bool { return proto.Equal(a.Grant, b.Grant) }) &&
-			slices.EqualFunc(losses(e), r.lost, func(a,
-				b *loss) bool {
-				return proto.Equal(a.Grant, b.Grant) && a.how == b.how
+			slices.EqualFunc(endedOf(e), r.ended, func(a, b *ended) bool {
+				return proto.Equal(a.Grant, b.Grant) && a.how == b.how && a.restMs == b.restMs
 			})
 	}
-	owner := requestOf(g) == requestOf(r.last) && isLike(g, r.last)
+	same := requestOf(g) == requestOf(r.last) && isLike(g, r.last) && g.GetToken() == r.last.GetToken() &&
+		block(g) == block(r.last)
 	if e.GetOwnerDigest() != 0 {
-		owner = e.GetOwnerDigest() == cmp.Or(r.digest, digestOf(r.last))
+		same = e.GetOwnerDigest() == cmp.Or(r.digest, digestOf(r.last)) && isTombstone(g, r.last)
 	}
-	if len(e.GetOthers())+len(e.GetLost()) > 0 {
+	if len(e.GetOthers())+len(endedOf(e)) > 0 {
 		return false
 	}
 	if g == nil && r.reserved > r.last.GetToken() {
 		return e.GetReserved() == r.reserved // what was granted before does not count any more
 	}
-	return owner && g.GetToken() == r.last.GetToken() && e.GetState() == r.state && e.GetReserved() == r.reserved
+	return same && e.GetState() == r.state && e.GetReserved() == r.reserved
 }
 
 // holdings are the leases that are held by an entry, the oldest first.
@@ -91,15 +91,15 @@ func (r *resource) adopt(e *journal.Entry, wrong func(string, ...any)) {
 	isSure := r.known && r.remembered
 	if isSure && !r.same(e) {
 		wrong("the page has %v, where the journal has token %d of %s (%s), reserved %d, and %d held, %d lost",
-			e, r.last.GetToken(), r.last.GetOwner(), r.state, r.reserved, len(r.held), len(r.lost))
+			e, r.last.GetToken(), r.last.GetOwner(), r.state, r.reserved, len(r.held), len(r.ended))
 	}
-	r.adoptLosses(e, isSure)
+	r.adoptEnded(e, isSure)
 	held := holdings(e)
 	for _, h := range held {
 		if place := r.find(h.GetToken()); isSure && place >= 0 {
-			h.due = r.held[place].due
+			h.due, h.rest = r.held[place].due, r.held[place].rest
 		}
-		r.fence = max(r.fence, fence(h.Grant))
+		r.fence, r.high = max(r.fence, lastFence(h.Grant)), max(r.high, last(h.Grant))
 	}
 	r.last, r.state, r.reserved, r.digest = e.GetGrant(), e.GetState(), e.GetReserved(), e.GetOwnerDigest()
 	r.held = held
@@ -109,9 +109,9 @@ func (r *resource) adopt(e *journal.Entry, wrong func(string, ...any)) {
 
 // forget takes in that a page has no entry, and reports whether the resource was remembered until then.
 func (r *resource) forget(p *journal.Page, wrong func(string, ...any)) (was bool) {
-	if r.known && (len(r.held)+len(r.lost) > 0 || p.GetFloor() < r.top()) {
+	if r.known && (len(r.held)+len(r.ended) > 0 || p.GetFloor() < r.top()) {
 		wrong("the page forgets it where token %d stands (%s), reserved %d, %d held, %d lost; the floor is %d",
-			r.last.GetToken(), r.state, r.reserved, len(r.held), len(r.lost), p.GetFloor())
+			r.last.GetToken(), r.state, r.reserved, len(r.held), len(r.ended), p.GetFloor())
 	}
 	was = r.remembered
 	r.forgotten = r.forgotten || was

@@ -35,12 +35,12 @@ type resource struct {
 	digest uint64
 	// held are the leases that are held, the oldest first. While the resource is not known there may be others.
 	held []*holding
-	// lost are the leases that hold the resource back, the oldest first. While the resource is not known there may be
-	// others.
-	lost []*loss
+	// ended are the ended leases that hold the resource back, the oldest first: lost ones, and one that rests. While the
+	// resource is not known there may be others.
+	ended []*ended
 	// unseen: ephemeral leases may be held besides, which the journal does not show.
 	unseen bool
-	// fence is the highest of all leases.
+	// fence is the highest that a holder may have shown.
 	fence uint64
 	// reserved is the highest token for ephemeral leases since the last grant, 0 if there is none.
 	reserved uint64
@@ -62,6 +62,17 @@ type holding struct {
 	*journal.Grant
 	// due is the earliest that it can expire, by the owner's wall clock; 0: not known.
 	due int64
+	// rest is the earliest that its shortest hold can be over, by the same clock; 0: it has none, or that is not known.
+	rest int64
+}
+
+// newHolding returns a lease that runs from then.
+func newHolding(g *journal.Grant, from int64) *holding {
+	h := &holding{Grant: g, due: due(g, from)}
+	if g.GetMinHoldMs() > 0 {
+		h.rest = from + int64(g.GetMinHoldMs())
+	}
+	return h
 }
 
 // due is when a lease that runs from then can expire at the earliest. One of a session ends with it, at a time that is
@@ -90,7 +101,7 @@ type granted struct {
 }
 
 // top is the highest token that was granted or reserved.
-func (r *resource) top() uint64 { return max(r.last.GetToken(), r.reserved) }
+func (r *resource) top() uint64 { return max(last(r.last), r.reserved) }
 
 // find returns the place of the lease with this token, -1 if it is not held.
 func (r *resource) find(token uint64) int {
@@ -120,8 +131,8 @@ func (r *resource) handsOver(c *journal.Commit, wrong func(string, ...any)) {
 	for _, h := range r.held {
 		check(h.Grant, h.due, h.GetTtlMs())
 	}
-	for _, l := range r.lost {
-		check(l.Grant, l.due, l.GetDelayMs())
+	for _, e := range r.ended {
+		check(e.Grant, e.due, e.lasts())
 	}
 }
 
@@ -133,17 +144,14 @@ func (r *resource) opened(c *journal.Commit, before *journal.HandOver) {
 	r.unseen = false
 	r.requests = map[request]granted{requestOf(r.last): {r.last.GetToken(), r.changedAt, false}}
 	for _, h := range r.held {
-		if h.due = due(h.Grant, c.GetAtMs()); h.due != 0 {
+		if *h = *newHolding(h.Grant, c.GetAtMs()); h.due != 0 {
 			h.due = c.GetAtMs() + rest(before, h.Grant, h.GetTtlMs())
 		}
 		r.requests[requestOf(h.Grant)] = granted{h.GetToken(), r.changedAt, false}
 	}
-	for _, l := range r.lost {
-		l.due = 0
-		if l.GetDelayMs() > 0 {
-			l.due = c.GetAtMs() + rest(before, l.Grant, l.GetDelayMs())
-		}
-		r.requests[requestOf(l.Grant)] = granted{l.GetToken(), r.changedAt, false}
+	for _, e := range r.ended {
+		e.reopened(c.GetAtMs(), before)
+		r.requests[requestOf(e.Grant)] = granted{e.GetToken(), r.changedAt, false}
 	}
 }
 
@@ -152,7 +160,7 @@ func (r *resource) reserve(m *journal.Change, wrong func(string, ...any)) {
 	if r.known {
 		least = max(least, r.top())
 	}
-	if r.known && r.isFull() || m.GetReserved() <= least {
+	if r.known && (r.isFull() || len(r.ended) > 0) || m.GetReserved() <= least {
 		wrong("reserved up to %d where token %d stands (%s), and up to %d may have been granted",
 			m.GetReserved(), r.last.GetToken(), r.state, least)
 	}
@@ -161,12 +169,12 @@ func (r *resource) reserve(m *journal.Change, wrong func(string, ...any)) {
 
 // acquire takes in a grant. whole: no record of the journal was missed.
 func (r *resource) acquire(g *journal.Grant, c *journal.Commit, whole bool, wrong func(string, ...any)) {
-	token, last := g.GetToken(), r.last.GetToken()
+	token, before := g.GetToken(), last(r.last)
 	switch least := max(r.high, r.above); {
 	case token <= least:
 		wrong("token %d is granted behind token %d", token, least)
-	case r.known && r.remembered && r.reserved == 0 && token != last+1:
-		wrong("token %d is granted behind token %d, which is remembered", token, last)
+	case r.known && r.remembered && r.reserved == 0 && token != before+1:
+		wrong("token %d is granted behind token %d, which is remembered", token, before)
 	}
 	r.notBack(g, wrong)
 	r.share(g, wrong)
@@ -175,12 +183,12 @@ func (r *resource) acquire(g *journal.Grant, c *journal.Commit, whole bool, wron
 	}
 	r.remember(g, c)
 	r.downgraded = nil
-	r.lost = nil
+	r.ended = nil
 	if isFirst(g) {
 		r.held, r.known, r.unseen = nil, true, false
 	}
-	r.held = append(r.held, &holding{g, due(g, g.GetAcquiredAtMs())})
-	r.high, r.fence, r.reserved = max(r.high, token), max(r.fence, fence(g)), 0
+	r.held = append(r.held, newHolding(g, g.GetAcquiredAtMs()))
+	r.high, r.fence, r.reserved = max(r.high, last(g)), max(r.fence, lastFence(g)), 0
 	r.remembered = true
 	r.set(g, messages.Event_ACQUIRED, c)
 }
@@ -219,14 +227,18 @@ func (r *resource) remember(g *journal.Grant, c *journal.Commit) {
 // follow takes in a change that needs a lease: one that extends or ends it.
 func (r *resource) follow(m *journal.Change, c *journal.Commit, wrong func(string, ...any)) {
 	g := m.GetGrant()
-	place, due := r.find(g.GetToken()), int64(0)
-	if place >= 0 && (m.GetKind() == messages.Event_EXPIRED || m.GetKind() == messages.Event_UPDATED) {
-		due = r.held[place].due
+	place, due, rest := r.find(g.GetToken()), int64(0), int64(0)
+	if place >= 0 {
+		rest = r.held[place].rest
+		if m.GetKind() == messages.Event_EXPIRED || m.GetKind() == messages.Event_UPDATED {
+			due = r.held[place].due
+		}
 	}
+	r.rests(m, c, rest, wrong)
 	if r.known {
 		r.changes(m, place, c, wrong)
 	} else if !isShared(g) {
-		r.held, r.lost, r.known, r.remembered, place = nil, nil, true, true, -1 // it was held alone
+		r.held, r.ended, r.known, r.remembered, place = nil, nil, true, true, -1 // it was held alone
 	}
 	if place >= 0 {
 		r.held = slices.Delete(r.held, place, place+1)
@@ -236,11 +248,12 @@ func (r *resource) follow(m *journal.Change, c *journal.Commit, wrong func(strin
 		state = messages.Event_ACQUIRED
 		place = max(place, 0)
 		// when it was extended is not recorded
-		r.held = slices.Insert(r.held, min(place, len(r.held)), &holding{Grant: g, due: due})
+		r.held = slices.Insert(r.held, min(place, len(r.held)), &holding{g, due, rest})
+		r.high, r.fence = max(r.high, last(g)), max(r.fence, lastFence(g))
 	} else {
 		r.remember(g, c)
 		r.end(m, wrong)
-		r.lose(m, due)
+		r.holdBack(m, due, rest)
 	}
 	if g.GetToken() >= r.last.GetToken() {
 		r.set(g, state, c)
@@ -262,6 +275,8 @@ func (r *resource) changes(m *journal.Change, place int, c *journal.Commit, wron
 	case !isLike(g, h.Grant):
 		wrong("%s of token %d with %s, which was granted with %s", m.GetKind(), g.GetToken(), sharing(g),
 			sharing(h.Grant))
+	case !isGrown(m.GetKind(), g, h.Grant):
+		wrong("%s of token %d with %s, where the lease has %s", m.GetKind(), g.GetToken(), block(g), block(h.Grant))
 	case m.GetKind() != messages.Event_EXTENDED && !bytes.Equal(g.GetSession(), h.GetSession()):
 		wrong("%s of token %d in session %x, whose lease is in %x", m.GetKind(), g.GetToken(), g.GetSession(),
 			h.GetSession())

@@ -86,12 +86,14 @@ func (s *Shard) Held() map[string][]*journal.Grant {
 	return held
 }
 
-// Lost returns the leases that hold their resources back behind the last record, by resource, the oldest first.
+// Lost returns the lost leases that hold their resources back behind the last record, by resource, the oldest first.
 func (s *Shard) Lost() map[string][]*journal.Grant {
 	lost := make(map[string][]*journal.Grant)
 	for name, r := range s.resources {
-		for _, l := range r.lost {
-			lost[name] = append(lost[name], l.Grant)
+		for _, e := range r.ended {
+			if e.isLost() {
+				lost[name] = append(lost[name], e.Grant)
+			}
 		}
 	}
 	return lost
@@ -108,10 +110,10 @@ func (s *Shard) Forgot() (names []string) {
 	return names
 }
 
-// Token returns the last persistent token of a resource, 0 if the journal has none.
+// Token returns the last token of the last persistent lease of a resource, 0 if the journal has none.
 func (s *Shard) Token(resource string) uint64 {
 	if r := s.resources[resource]; r != nil {
-		return r.last.GetToken()
+		return last(r.last)
 	}
 	return 0
 }
@@ -130,6 +132,9 @@ func (s *Shard) Read(position uint64, r *journal.Record) []Violation {
 	}
 	s.position = position
 	s.Records++
+	if r.GetFormat() < formatOf(r) {
+		s.wrong("", "format %d, which has none of what is in it: it needs %d", r.GetFormat(), formatOf(r))
+	}
 	if p := r.GetPage(); p != nil {
 		s.page(p)
 	} else {
@@ -275,5 +280,5 @@ func (s *Shard) change(m *journal.Change, c *journal.Commit) {
 	default:
 		r.follow(m, c, wrong)
 	}
-	s.TopToken = max(s.TopToken, g.GetToken())
+	s.TopToken = max(s.TopToken, last(g))
 }

@@ -51,7 +51,7 @@ func isLike(a, b *journal.Grant) bool { return sharing(a) == sharing(b) }
 func (r *resource) share(g *journal.Grant, wrong func(string, ...any)) {
 	wellFormed := isWellFormed(g)
 	if !wellFormed {
-		wrong("token %d is granted with %s, which no lease has", g.GetToken(), sharing(g))
+		wrong("token %d is granted with %s, %s, which no lease has", g.GetToken(), sharing(g), block(g))
 	}
 	r.continues(g, wrong)
 	if fence(g) < r.fence {
@@ -75,7 +75,7 @@ func (r *resource) share(g *journal.Grant, wrong func(string, ...any)) {
 // isWellFormed reports whether the fields of a grant agree.
 func isWellFormed(g *journal.Grant) bool {
 	if !isShared(g) {
-		return len(g.GetSlots()) == 0 && g.GetPhase() == 0 && g.GetFormer() == 0
+		return len(g.GetSlots()) == 0 && g.GetPhase() == 0 && g.GetFormer() == 0 && isBlock(g)
 	}
 	n := len(g.GetSlots())
 	for i, slot := range g.GetSlots() {
@@ -83,7 +83,7 @@ func isWellFormed(g *journal.Grant) bool {
 			return false
 		}
 	}
-	return g.GetLimit() > 1 && 0 < n && n <= mostPermits && uint64(n) <= limit(g) &&
+	return g.GetTokens() == 0 && g.GetMinHoldMs() == 0 && g.GetLimit() > 1 && 0 < n && n <= mostPermits && uint64(n) <= limit(g) &&
 		0 < g.GetPhase() && g.GetPhase() <= g.GetToken() && g.GetFormer() < g.GetToken()
 }
 
@@ -152,6 +152,8 @@ func (r *resource) continues(g *journal.Grant, wrong func(string, ...any)) {
 	case g.GetFormer() != before.GetToken() || requestOf(g) != requestOf(before):
 		wrong("token %d of %s, formerly %d, is granted where token %d of %s was downgraded",
 			g.GetToken(), g.GetOwner(), g.GetFormer(), before.GetToken(), before.GetOwner())
+	case before.GetMinHoldMs() > 0:
+		wrong("token %d is downgraded, which has a shortest hold", before.GetToken())
 	case limit(g) <= limit(before) || !slices.Equal(slots(g), slots(before)) || !isFirst(g):
 		wrong("token %d was downgraded with %s, and goes on as token %d with %s",
 			before.GetToken(), sharing(before), g.GetToken(), sharing(g))

@@ -83,11 +83,7 @@ var long = &journal.Grant{Resource: "r", Owner: "a", Token: 1, TtlMs: 300_000, A
 func readers() *book { return newBook().acquired(reader("a", 1, 1, 0), reader("b", 2, 1, 1)) }
 
 // Each pair of journals is distinguished by one rule, in its last record.
-var sharing = []struct {
-	rule           string
-	legal, illegal *book
-	wanted         string
-}{
+var sharing = []pair{
 	{
 		"readers hold together, a writer alone",
 		readers(),
@@ -365,22 +361,7 @@ var sharing = []struct {
 	},
 }
 
-func TestSharing(t *testing.T) {
-	for _, pair := range sharing {
-		t.Run(pair.rule, func(t *testing.T) {
-			if found := violations(pair.legal.records); found != "" {
-				t.Errorf("the legal one: %s", found)
-			}
-			last := len(pair.illegal.records) - 1
-			if found := violations(pair.illegal.records[:last]); found != "" {
-				t.Errorf("before the last record of the illegal one: %s", found)
-			}
-			if found := violations(pair.illegal.records); !strings.Contains(found, pair.wanted) {
-				t.Errorf("%q does not say %q", found, pair.wanted)
-			}
-		})
-	}
-}
+func TestSharing(t *testing.T) { distinguish(t, sharing) }
 
 // violations is what is wrong with a journal.
 func violations(records []*journal.Record) string {

@@ -59,6 +59,9 @@ func extract(archive, dir string) error {
 	}
 }
 
+// plainFormat is that of records without blocks and shortest holds, which the version before reads.
+const plainFormat = 3
+
 // stored says what a shard's bucket has.
 type stored struct {
 	// first is the number of its first commit.
@@ -91,6 +94,9 @@ func readBucket(s *stand.Stand, shard uint32) stored {
 	}))(s)
 	return found
 }
+
+// plainFormat is that of records that nodes of the version before read: all without a block and without a shortest hold.
+const plainFormat = 3
 
 // startOnFormat starts a node on what one of an earlier format has stored.
 func startOnFormat(t *testing.T, format uint32) *stand.Stand {
@@ -171,7 +177,7 @@ func TestDataOfFormat1(t *testing.T) {
 	s.Restart()
 	c = &client{t, s.Connect()}
 	for shard := range uint32(2) {
-		if b := readBucket(s, shard); b.pages["p"] != journal.Format || b.commits[1] > 0 || b.shrunk == 0 {
+		if b := readBucket(s, shard); b.pages["p"] != plainFormat || b.commits[1] > 0 || b.shrunk == 0 {
 			t.Errorf("shard %d was compacted to %+v", shard, b)
 		}
 	}
@@ -239,7 +245,7 @@ func TestDataOfFormat2(t *testing.T) {
 	s.Restart()
 	c = &client{t, s.Connect()}
 	for shard := range uint32(2) {
-		if b := readBucket(s, shard); b.pages["p"] != journal.Format || b.commits[2] > 0 {
+		if b := readBucket(s, shard); b.pages["p"] != plainFormat || b.commits[2] > 0 {
 			t.Errorf("shard %d was compacted to %+v", shard, b)
 		}
 	}
@@ -253,4 +259,52 @@ func TestDataOfFormat2(t *testing.T) {
 	}
 	c.want(messages.Status_RELEASED, 0, "holdfast.break.semaphore.late", `{"token":6}`)
 	c.want(messages.Status_HELD_BACK, 6, "holdfast.get.semaphore.late", `{}`)
+
+	// A block and a rest have the newest format, and only the shard that has them.
+	c.want(messages.Status_GRANTED, 2, "holdfast.acquire.block", `{"owner":"new","ttl_ms":3600000,"tokens":5}`)
+	c.commitUntilCompacted()
+	s.Restart()
+	formats := []uint32{readBucket(s, 0).pages["p"], readBucket(s, 1).pages["p"]}
+	if slices.Sort(formats); !slices.Equal(formats, []uint32{plainFormat, journal.Format}) {
+		t.Errorf("the shards have pages of the formats %v", formats)
+	}
+}
+
+// A record has the newest format, which nodes of an earlier version refuse, only if it has a block or a shortest hold.
+// When nothing of that is left, they may go on.
+func TestFormatOfBlocksAndRests(t *testing.T) {
+	t.Parallel()
+	s := stand.Start(t, stand.Config{Shards: 1, Tuning: actors.Tuning{CompactCommits: 50, History: 1}})
+	c := &client{t, s.Connect()}
+	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000,"tokens":1}`)
+	c.want(messages.Status_EXTENDED, 1, extend, `{"owner":"a","ttl_ms":60000,"tokens":1}`)
+	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a"}`)
+	if b := readBucket(s, 0); b.commits[journal.Format] > 0 || b.commits[plainFormat] < 4 {
+		t.Errorf("without a block: %+v", b)
+	}
+	c.want(messages.Status_GRANTED, 2, acquire, `{"owner":"a","ttl_ms":60000}`)
+	c.want(messages.Status_EXTENDED, 2, extend, `{"owner":"a","ttl_ms":60000,"tokens":2}`)
+	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.resting", `{"owner":"a","ttl_ms":60000,"min_hold_ms":3600000}`)
+	c.want(messages.Status_RELEASED, 0, "holdfast.release.resting", `{"owner":"a"}`)
+	if b := readBucket(s, 0); b.commits[journal.Format] != 3 {
+		t.Errorf("with a block and a rest: %+v", b)
+	}
+	c.commitUntilCompacted()
+	if b := readBucket(s, 0); b.pages["p"] != journal.Format {
+		t.Errorf("compacted to %+v", b)
+	}
+	s.Restart()
+	c = &client{t, s.Connect()}
+	if l := c.want(messages.Status_HELD, 2, get, ``).GetLease(); l.GetTokens() != 2 {
+		t.Errorf("held by %v", l)
+	}
+	c.want(messages.Status_HELD_BACK, 1, "holdfast.get.resting", ``)
+	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a"}`)
+	c.want(messages.Status_RELEASED, 0, "holdfast.confirm.resting", `{"token":1}`)
+	c.want(messages.Status_GRANTED, 4, acquire, `{"owner":"b","ttl_ms":60000}`)
+	c.want(messages.Status_GRANTED, 2, "holdfast.acquire.resting", `{"owner":"b","ttl_ms":60000}`)
+	c.commitUntilCompacted()
+	if b := readBucket(s, 0); b.pages["p"] != plainFormat || b.commits[journal.Format] > 0 {
+		t.Errorf("when the block and the rest are over: %+v", b)
+	}
 }

@@ -204,7 +204,7 @@ func (t *trial) begin(ctx context.Context) error {
 	t.load, err = linear.StartLoad(ctx, linear.LoadConfig{
 		Connect: func(int) (*nats.Conn, error) { return t.connect() }, Tenant: t.account, Identity: t.account,
 		Imported: t.account != "", Shards: info.Shards, Clients: t.clients, Resources: t.names(),
-		Ephemeral: t.ephemeral, Shared: true, Hot: t.hot, Seed: t.seed,
+		Ephemeral: t.ephemeral, Shared: true, Blocks: t.former == "", Hot: t.hot, Seed: t.seed,
 	})
 	if err != nil {
 		return err

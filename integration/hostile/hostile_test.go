@@ -127,7 +127,7 @@ func (c *campaign) phase(work func(context.Context)) *load.Result {
 			connections = append(connections, c.server.connect())
 			return connections[len(connections)-1], nil
 		},
-		Shards: shards, Resources: names, Ephemeral: 1, Shared: true, Clients: loadClients, Seed: c.attack.seed,
+		Shards: shards, Resources: names, Ephemeral: 1, Shared: true, Blocks: true, Clients: loadClients, Seed: c.attack.seed,
 		Pause: 50 * time.Millisecond,
 	})
 	if err != nil {

@@ -37,8 +37,8 @@ type load struct {
 	name    string
 	command []string
 	dir     string
-	// redis: its locks are on Redis, and it only measures pairs.
-	redis bool
+	// redis: its locks are on Redis, and it only measures pairs. cached: it also measures cached locks.
+	redis, cached bool
 }
 
 // TestFigures prints what it measures. It fails if a load does.
@@ -56,7 +56,7 @@ func TestFigures(t *testing.T) {
 	}
 	loads := []load{
 		{name: "Holdfast, Go", command: []string{goClient}},
-		{name: "Holdfast, TypeScript", command: []string{"node", "holdfast.mjs"}, dir: "node"},
+		{name: "Holdfast, TypeScript", command: []string{"node", "holdfast.mjs"}, dir: "node", cached: true},
 		{name: "Redlock on one Redis, TypeScript", command: []string{"node", "redlock.mjs"}, dir: "node", redis: true},
 		{name: "Holdfast, Python", command: []string{python, "holdfast_load.py"}, dir: "python"},
 		{name: "redis-py on one Redis, Python", command: []string{python, "redis_load.py"}, dir: "python", redis: true},
@@ -68,6 +68,8 @@ func TestFigures(t *testing.T) {
 	}{
 		{"pairs, 1 task", "pairs", 1, *seconds},
 		{"pairs, 64 tasks", "pairs", 64, *seconds},
+		{"cached, 1 task", "cached", 1, *seconds},
+		{"cached, 64 tasks", "cached", 64, *seconds},
 		{fmt.Sprintf("%d locks held", *locks), "hold", *locks, holdSeconds},
 		{"break to signal", "loss", losses, 0},
 	} {
@@ -75,7 +77,7 @@ func TestFigures(t *testing.T) {
 		for round := range *rounds {
 			for i := range loads {
 				l := loads[(i+round)%len(loads)] // each round begins with another
-				if l.redis && kind.load != "pairs" {
+				if l.redis && kind.load != "pairs" || !l.cached && kind.load == "cached" {
 					continue
 				}
 				all[l.name] = append(all[l.name], l.measure(t, kind.load, urls[l.redis], kind.number, kind.seconds))

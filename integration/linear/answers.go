@@ -20,8 +20,9 @@ type answers struct {
 	extends  map[uint32][]*Operation // by TTL, of acquires and extends
 	sets     map[string][]*Operation // by value
 	releases map[string][]*Operation // by owner
-	breaks   map[uint64][]*Operation // by token
-	confirms map[uint64][]*Operation // by token
+	breaks   map[uint64][]*Operation // by the first token of the lease
+	confirms map[uint64][]*Operation // by the first token of the lease
+	grows    map[uint32][]*Operation // by how many tokens the lease is to have
 	wrong    []string
 }
 
@@ -35,7 +36,7 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 		acquires: make(map[asked][]*Operation), extends: make(map[uint32][]*Operation),
 		sets: make(map[string][]*Operation), releases: make(map[string][]*Operation),
 		breaks:   make(map[uint64][]*Operation),
-		confirms: make(map[uint64][]*Operation),
+		confirms: make(map[uint64][]*Operation), grows: make(map[uint32][]*Operation),
 	}
 	for i := range operations {
 		o := &operations[i]
@@ -48,6 +49,9 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 			}
 		case messages.OpExtend, messages.OpKeep:
 			a.extends[o.TTL] = append(a.extends[o.TTL], o)
+			if o.Tokens > 0 {
+				a.grows[o.Tokens] = append(a.grows[o.Tokens], o)
+			}
 		case messages.OpSet:
 			a.sets[o.Value] = append(a.sets[o.Value], o)
 		case messages.OpRelease:
@@ -59,9 +63,11 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 				a.releases[o.Owner] = append(a.releases[o.Owner], o)
 			}
 		case messages.OpBreak:
-			a.breaks[o.Token] = append(a.breaks[o.Token], o)
+			token := l.named(o.Token)
+			a.breaks[token] = append(a.breaks[token], o)
 		case messages.OpConfirm:
-			a.confirms[o.Token] = append(a.confirms[o.Token], o)
+			token := l.named(o.Token)
+			a.confirms[token] = append(a.confirms[token], o)
 		}
 	}
 	return a
@@ -85,6 +91,7 @@ func checkAnswers(operations []Operation, l *life, slack time.Duration, began in
 	}
 	a.withdrawals(began)
 	a.expiries()
+	a.rests()
 	return a.wrong
 }
 
@@ -105,8 +112,8 @@ func (a *answers) answer(o *Operation) {
 		a.shares(o, slices.Concat(o.Holders, []Shown{o.Shown}))
 	case messages.Status_HELD_BACK:
 		at, ok := a.ended[o.Shown.Token]
-		if !ok || !a.changes[at].HoldsBack() || a.changes[at].GetGrant().GetOwner() != o.Shown.Owner {
-			a.is("in the journal no such lease was lost: %s", o.span())
+		if !ok || !a.changes[at].leavesAHold() || a.changes[at].GetGrant().GetOwner() != o.Shown.Owner {
+			a.is("in the journal no such lease was lost, nor rests: %s", o.span())
 		}
 	case messages.Status_EXTENDED:
 		if _, ok := a.extensionOf(o); !ok && !o.overtaken() {
@@ -134,11 +141,12 @@ func (a *answers) answer(o *Operation) {
 			a.is("in the journal the lease has neither run out nor been broken: %s", o.span())
 		}
 	case messages.Status_FREE:
-		at, ok := a.ended[o.Shown.Token]
+		token := a.named(o.Shown.Token)
+		at, ok := a.ended[token]
 		if o.Shown.Token != 0 && !ok {
 			a.is("in the journal the lease has not ended: %s", o.span())
 		}
-		if _, over := a.over[o.Shown.Token]; ok && !over && a.changes[at].HoldsBack() {
+		if _, over := a.over[token]; ok && !over && a.changes[at].leavesAHold() {
 			a.is("in the journal the lease still holds the resource back: %s", o.span())
 		}
 	}
@@ -237,12 +245,13 @@ func (a *answers) hasEnded(o *Operation) bool {
 		at, ok := a.ended[o.Shown.Token]
 		return ok && a.endedAs(at, o.Status)
 	case o.Kind == messages.OpBreak:
-		at, ok := a.ended[o.Token]
-		_, over := a.over[o.Token]
-		return over || ok && a.changes[at].GetKind() == messages.Event_BROKEN
+		at, ok := a.ended[a.named(o.Token)]
+		_, confirmed := a.confirmed[a.named(o.Token)]
+		return confirmed || ok && a.changes[at].GetKind() == messages.Event_BROKEN
 	case o.Kind == messages.OpConfirm:
-		_, over := a.over[o.Token]
-		return over
+		at, ok := a.ended[a.named(o.Token)]
+		_, confirmed := a.confirmed[a.named(o.Token)]
+		return confirmed || ok && a.changes[at].mayRest() // also if its shortest hold was over when it was released
 	default:
 		return a.hasEndedFor(func(c change) bool {
 			return o.names(c.GetGrant()) && (o.Token != 0 || c.GetGrant().GetOwner() == o.Owner)
@@ -266,6 +275,8 @@ func (a *answers) askers(c change) (by []*Operation, same int) {
 		return a.acquires[id], len(a.grants[id])
 	case c.GetKind() == messages.Event_EXTENDED:
 		return a.extends[g.GetTtlMs()], len(a.extended[extension{g.GetToken(), g.GetTtlMs()}])
+	case c.GetKind() == messages.Event_UPDATED && c.grows:
+		return a.grows[g.GetTokens()], 1
 	case c.GetKind() == messages.Event_UPDATED:
 		value := g.GetMetadata()[valueEntry]
 		return a.sets[value], len(a.updated[update{g.GetToken(), value}])
@@ -348,10 +359,13 @@ func (o *Operation) effects(c change) int {
 	if o.named() && o.RequestID != g.GetRequestId() {
 		return 0
 	}
+	if c.grows && (o.Kind != messages.OpExtend || o.Tokens != g.GetTokens()) {
+		return 0
+	}
 	if c.isOperators() && o.Reason != c.GetReason() || !c.isOperators() && o.Owner != g.GetOwner() || !o.names(g) {
 		return 0
 	}
-	if answered && !o.overtaken() {
+	if answered && (!o.overtaken() || c.GetKind() == messages.Event_UPDATED && c.grows) {
 		return o.Open + 1
 	}
 	return o.Open

@@ -99,6 +99,7 @@ func body(o Operation) proto.Message {
 		m := &messages.AcquireRequest{
 			Owner: by.owner, TtlMs: o.TTL, WaitMs: o.Wait, RequestId: o.RequestID, Reentrant: o.Reentrant,
 			Limit: o.Limit, Permits: o.Permits, DelayMs: o.Delay, Confirm: o.Confirm,
+			Tokens: o.Tokens, MinHoldMs: o.MinHold,
 			Metadata: metadata(o.Value), Session: o.Session, SecretHash: by.hash, Secret: by.secret,
 		}
 		if o.Ephemeral {
@@ -109,7 +110,7 @@ func body(o Operation) proto.Message {
 		return &messages.ReleaseRequest{Owner: by.owner, Token: o.Token, RequestId: o.RequestID, Secret: by.secret}
 	case messages.OpExtend:
 		return &messages.ExtendRequest{Owner: by.owner, Token: o.Token, TtlMs: o.TTL, Limit: o.Limit, Secret: by.secret,
-			Order: o.Order}
+			Order: o.Order, Tokens: o.Tokens}
 	case messages.OpSet:
 		return &messages.SetRequest{Owner: by.owner, Token: o.Token, Metadata: metadata(o.Value), Secret: by.secret,
 			Order: o.Order}

@@ -110,7 +110,7 @@ func (c *client) run() {
 			c.lock(r)
 		case n < 82:
 			if got := c.get(r); got.Status == messages.Status_HELD_BACK {
-				c.confirm(r, got.Shown.Token)
+				c.confirm(r, c.anyOf(got.Shown))
 			}
 		case n < 88:
 			c.breakLease(r)
@@ -200,6 +200,9 @@ func (c *client) wish(r *resource) Operation {
 	case !r.ephemeral && c.chance(30):
 		o.Delay, o.Confirm = c.holdBack()
 	}
+	if c.Blocks {
+		c.enlarge(r, &o)
+	}
 	if o.Limit == unlimited && c.chance(70) {
 		o.Wait = 0 // many readers come while a writer waits
 	}
@@ -234,6 +237,16 @@ func (c *client) holdBack() (delay uint32, confirm bool) {
 	}
 }
 
+// enlarge lets a request for an exclusive lease ask for a block of tokens, and for a shortest hold.
+func (c *client) enlarge(r *resource, o *Operation) {
+	if o.most() == 1 && !o.Reentrant && c.chance(30) {
+		o.Tokens = 1 + c.dice.Uint32N(20)
+	}
+	if !r.shared && !r.ephemeral && c.chance(15) {
+		o.MinHold = 20 + c.dice.Uint32N(200)
+	}
+}
+
 // lock takes the resource, uses it and lets it go, or not.
 func (c *client) lock(r *resource) {
 	o := c.wish(r)
@@ -243,7 +256,7 @@ func (c *client) lock(r *resource) {
 	}
 	got := c.ask(r, o)
 	if got.Status == messages.Status_HELD_BACK && c.chance(50) {
-		c.confirm(r, got.Shown.Token)
+		c.confirm(r, c.anyOf(got.Shown))
 	}
 	if !got.granted() {
 		return
@@ -337,6 +350,9 @@ func (h *holding) use() bool {
 			o.Token = 0
 		}
 		o.Order = h.order()
+		if h.Blocks && h.Shown.Limit == 0 && h.chance(30) {
+			o.Tokens = 1 + h.dice.Uint32N(h.Shown.Tokens+20) // it may have as many already
+		}
 	case n < 65 && h.Open == 0 && !h.Reentrant:
 		o = h.Unanswered() // the same request again, and none of it is still on its way
 	case n < 80:
@@ -354,7 +370,11 @@ func (h *holding) use() bool {
 			o.Token = h.Shown.Token - 1
 		}
 	}
-	return h.ask(h.resource, o).Status != 0
+	got := h.ask(h.resource, o)
+	if got.Status == messages.Status_EXTENDED {
+		h.Shown.Tokens = got.Shown.Tokens
+	}
+	return got.Status != 0
 }
 
 // downgrade lets others in beside the holder. It may go on with the token that it had.
@@ -385,11 +405,19 @@ func (h *holding) release() {
 func (c *client) breakLease(r *resource) {
 	token := r.token.Load()
 	if c.chance(50) {
-		token = c.get(r).Shown.Token
+		token = c.anyOf(c.get(r).Shown)
 	}
 	if token != 0 {
 		c.ask(r, Operation{Kind: messages.OpBreak, Token: token, Reason: c.id()})
 	}
+}
+
+// anyOf returns one of the tokens of a lease.
+func (c *client) anyOf(l Shown) uint64 {
+	if l.Tokens <= 1 {
+		return l.Token
+	}
+	return l.Token + uint64(c.dice.Uint32N(l.Tokens))
 }
 
 // confirm confirms the loss of a lease that holds the resource back, or of another one, and sometimes twice.

@@ -23,6 +23,8 @@ type Counts struct {
 	Kept, Parted int
 	// Sets are values that clients have given their lease, as the answers say.
 	Sets int
+	// Blocks are leases with several tokens, Grown extensions that gave a lease more of them.
+	Blocks, Grown int
 	// Shared are leases beside which others could be held, Downgrades those of them that had been less shared.
 	Shared, Downgrades int
 	// Late are acquires with the answer that their lease had ended, Withdrawn those with the answer that they had been
@@ -34,6 +36,8 @@ type Counts struct {
 	// Losses are leases that were lost and held their resource back, by the journal, Confirmations those of them whose
 	// loss a client has confirmed.
 	Losses, Confirmations int
+	// Rests are leases that ended before their shortest hold was over, by the journal.
+	Rests int
 	// Events were received by all who watched.
 	Events int
 }
@@ -43,11 +47,11 @@ func (c Counts) String() string {
 	return fmt.Sprintf(
 		"%d operations (%d unknown) on %d resources (%d judged, %d forgotten): "+
 			"%d grants, %d to another owner, %d out of the queue, "+
-			"%d shared, %d downgrades, %d extensions, %d sets, %d kept, %d parted, %d releases, %d breaks, %d late "+
-			"copies, %d withdrawn, %d expiries, %d bounces, %d losses, %d confirmations; %d events",
+			"%d blocks, %d grown, %d shared, %d downgrades, %d extensions, %d sets, %d kept, %d parted, %d releases, %d breaks, %d late "+
+			"copies, %d withdrawn, %d expiries, %d bounces, %d losses, %d confirmations, %d rests; %d events",
 		c.Operations, c.Unknown, c.Resources, c.Judged, c.Forgotten, c.Grants, c.HandOffs, c.Waited,
-		c.Shared, c.Downgrades, c.Extensions, c.Sets, c.Kept, c.Parted, c.Releases, c.Breaks, c.Late, c.Withdrawn,
-		c.Expiries, c.Bounces, c.Losses, c.Confirmations, c.Events)
+		c.Blocks, c.Grown, c.Shared, c.Downgrades, c.Extensions, c.Sets, c.Kept, c.Parted, c.Releases, c.Breaks, c.Late, c.Withdrawn,
+		c.Expiries, c.Bounces, c.Losses, c.Confirmations, c.Rests, c.Events)
 }
 
 // Add adds the counts of another history.
@@ -66,6 +70,8 @@ func (c *Counts) Add(d Counts) {
 	c.Parted += d.Parted
 	c.Releases += d.Releases
 	c.Breaks += d.Breaks
+	c.Blocks += d.Blocks
+	c.Grown += d.Grown
 	c.Shared += d.Shared
 	c.Downgrades += d.Downgrades
 	c.Late += d.Late
@@ -74,6 +80,7 @@ func (c *Counts) Add(d Counts) {
 	c.Bounces += d.Bounces
 	c.Losses += d.Losses
 	c.Confirmations += d.Confirmations
+	c.Rests += d.Rests
 	c.Events += d.Events
 }
 
@@ -93,6 +100,7 @@ func (c *Counts) count(operations []Operation, l *life) {
 				c.Grants++
 				c.Waited += count(o.Wait > 0)
 				c.Shared += count(o.Shown.shared())
+				c.Blocks += count(o.Shown.Tokens > 0)
 			}
 			owners[o.Shown.Token] = o.Owner
 		case o.late():
@@ -105,6 +113,7 @@ func (c *Counts) count(operations []Operation, l *life) {
 		case o.Status == messages.Status_EXTENDED:
 			c.Extensions++
 			c.Downgrades += count(o.downgrades())
+			c.Grown += count(o.Tokens > 1 && o.Tokens == o.Shown.Tokens)
 		case o.Status == messages.Status_UPDATED:
 			c.Sets++
 		case o.Status == messages.Status_RELEASED && o.Kind == messages.OpBreak:
@@ -116,8 +125,9 @@ func (c *Counts) count(operations []Operation, l *life) {
 			c.Expiries++
 		}
 	}
+	b := blocksOf(operations)
 	for token, owner := range owners {
-		before := owners[token-1]
+		before := owners[b.named(token-1)]
 		c.HandOffs += count(before != "" && before != owner)
 	}
 	if l == nil {
@@ -127,6 +137,7 @@ func (c *Counts) count(operations []Operation, l *life) {
 		c.Expiries += count(change.GetKind() == messages.Event_EXPIRED)
 		c.Bounces += count(change.bounced())
 		c.Losses += count(change.HoldsBack())
+		c.Rests += count(change.GetKind() != messages.Event_CONFIRMED && change.GetRestingMs() > 0)
 		c.Confirmations += count(change.GetKind() == messages.Event_CONFIRMED && !change.lapses())
 	}
 }
@@ -141,8 +152,8 @@ func count(is bool) int {
 // Floors are the least that has to happen in a history: below them it proves nothing. The zero value
 // asks for nothing.
 type Floors struct {
-	Operations, Grants, HandOffs, Waited, Extensions, Sets, Kept, Parted, Releases, Breaks, Shared, Downgrades, Late,
-	Withdrawn, Expiries, Losses, Confirmations, Events int
+	Operations, Grants, HandOffs, Waited, Extensions, Sets, Kept, Parted, Releases, Breaks, Blocks, Grown, Shared,
+	Downgrades, Late, Withdrawn, Expiries, Losses, Confirmations, Rests, Events int
 }
 
 // below says which floors the counts do not reach, empty if they reach all.
@@ -157,11 +168,13 @@ func (f Floors) below(c Counts) string {
 		{"extensions", c.Extensions, f.Extensions}, {"sets", c.Sets, f.Sets},
 		{"leases kept by their session", c.Kept, f.Kept}, {"leases of sessions that were ended", c.Parted, f.Parted},
 		{"releases", c.Releases, f.Releases},
-		{"breaks", c.Breaks, f.Breaks}, {"shared leases", c.Shared, f.Shared},
+		{"breaks", c.Breaks, f.Breaks}, {"blocks of tokens", c.Blocks, f.Blocks},
+		{"blocks that grew", c.Grown, f.Grown}, {"shared leases", c.Shared, f.Shared},
 		{"downgrades", c.Downgrades, f.Downgrades},
 		{"late copies", c.Late, f.Late},
 		{"withdrawn", c.Withdrawn, f.Withdrawn}, {"expiries", c.Expiries, f.Expiries},
 		{"losses", c.Losses, f.Losses}, {"confirmations", c.Confirmations, f.Confirmations},
+		{"rests", c.Rests, f.Rests},
 		{"events", c.Events, f.Events},
 	} {
 		if floor.got < floor.least {

@@ -33,6 +33,10 @@
 // A lease that may hold its resource back is exclusive here: package lease has models of shared ones, and the check of
 // the journal knows both.
 //
+// Leases may have several tokens, and a shortest hold. The model knows the block of each lease, and a lower bound for
+// the end of its shortest hold, as of the lease itself. Answers show no shortest hold, so whether a release leaves what
+// is left of it is judged by the journal.
+//
 // A keep or an end of a session is in the history as an operation of each of its leases. The model knows until when a
 // session runs at the least, as it knows that of a lease; a lease in a session is exclusive and persistent here.
 //

@@ -41,6 +41,7 @@ type fact struct {
 	kind            string
 	resource, owner string
 	token           uint64
+	tokens          uint32
 	ttl             time.Duration
 	at              int64
 	reason          string
@@ -184,7 +185,7 @@ func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
 func watched(e holdfast.Event) fact {
 	return fact{
 		e.ID, e.Kind.String(), messages.Qualify(e.Lease.Tenant, e.Lease.Resource), e.Lease.Owner, uint64(e.Lease.Token),
-		e.Lease.TTL,
+		e.Lease.Tokens, e.Lease.TTL,
 		e.Time.UnixMilli(), e.Reason, e.HeldBack, e.Lease.Metadata[valueEntry], sharedAs(e.Lease),
 	}
 }
@@ -193,7 +194,7 @@ func published(e *messages.Event) fact {
 	l := e.GetLease()
 	return fact{
 		e.ID(), e.GetKind().String(), messages.Qualify(l.GetTenant(), l.GetResource()), l.GetOwner(), l.GetToken(),
-		millis(l.GetTtlMs()),
+		l.GetTokens(), millis(l.GetTtlMs()),
 		e.GetAtMs(), e.GetReason(), e.GetHeldBack(), l.GetMetadata()[valueEntry], leaseOf(l),
 	}
 }

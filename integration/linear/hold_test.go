@@ -22,10 +22,7 @@ func brokenConfirming(lines ...line) []line {
 func waitingBehind(l line, n uint32) line { l.Waiting = n; return l }
 
 // Each pair of histories is distinguished by one rule about what lost leases hold back.
-var holdPairs = []struct {
-	rule           string
-	legal, illegal []line
-}{
+var holdPairs = []rule{
 	{
 		"nothing is granted before the delay is over",
 		brokenDelayed(acquire("b", 4, 1003).wait(2000).granted(2)),
@@ -166,15 +163,4 @@ func TestFullNodeLetsNobodyTakeBack(t *testing.T) {
 	}
 }
 
-func TestHold(t *testing.T) {
-	for _, pair := range holdPairs {
-		t.Run(pair.rule, func(t *testing.T) {
-			if _, err := linear.Check(t.Context(), history(pair.legal), nil, nil, linear.Terms{}); err != nil {
-				t.Errorf("the legal one: %v", err)
-			}
-			if _, err := linear.Check(t.Context(), history(pair.illegal), nil, nil, linear.Terms{}); !errors.Is(err, linear.ErrViolated) {
-				t.Errorf("the illegal one: %v", err)
-			}
-		})
-	}
-}
+func TestHold(t *testing.T) { distinguish(t, holdPairs) }

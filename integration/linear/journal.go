@@ -238,12 +238,14 @@ type change struct {
 	number uint64 // of its commit
 	// opened is when its writer opened the shard, Unix time in milliseconds.
 	opened int64
+	// grows: the lease has more tokens than before.
+	grows bool
 }
 
 func (c change) String() string {
 	g := c.GetGrant()
 	return fmt.Sprintf("commit %d: %s of token %d%s of %s, id %q, ttl %d %s",
-		c.number, c.GetKind(), g.GetToken(), grantOf(g).text(), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(),
+		c.number, c.GetKind(), g.GetToken(), shownAs(g).text(), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(),
 		c.GetReason())
 }
 
@@ -259,8 +261,14 @@ func (c change) downgrades() bool {
 // lapses reports whether the change is the end of a hold that nobody has confirmed.
 func (c change) lapses() bool {
 	return c.GetKind() == messages.Event_CONFIRMED &&
-		(c.GetReason() == audit.DelayOver || c.GetReason() == audit.TakenBack)
+		(c.GetReason() == audit.DelayOver || c.GetReason() == audit.RestOver || c.GetReason() == audit.TakenBack)
 }
+
+// leavesAHold reports whether the change is the end of a lease that holds its resource back.
+func (c change) leavesAHold() bool { return c.HoldsBack() || c.GetRestingMs() > 0 }
+
+// mayRest reports whether the lease has a shortest hold.
+func (c change) mayRest() bool { return c.GetGrant().GetMinHoldMs() > 0 }
 
 // isOperators reports whether the change is of a request that names no owner: a break, or a confirmation.
 func (c change) isOperators() bool {
@@ -285,7 +293,7 @@ func (j *Journal) lives() map[string]*life {
 				if all[name] == nil {
 					all[name] = newLife()
 				}
-				all[name].add(change{m, c.GetNumber(), opened})
+				all[name].add(change{Change: m, number: c.GetNumber(), opened: opened})
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -11,8 +12,14 @@ type life struct {
 	changes []change
 	// granted and ended say at which change a token was granted and its lease ended.
 	granted, ended map[uint64]int
-	// over say at which change the lost lease of a token no longer held the resource back.
-	over map[uint64]int
+	// confirmed say at which change it was first said that the ended lease of a token no longer held the resource back,
+	// and over at which it did so no longer: a confirmed loss may leave a rest.
+	confirmed, over map[uint64]int
+	// grown are the changes that gave a lease more tokens and left its time as it was.
+	grown map[growth]int
+	// firsts are the first tokens of the leases in their order, and lasts the last ones of them at the end.
+	firsts []uint64
+	lasts  map[uint64]uint64
 	// grants are those of a request, extended the extensions of a lease by a TTL.
 	grants   map[asked][]int
 	extended map[extension][]int
@@ -22,12 +29,17 @@ type life struct {
 	downgraded map[uint64]int
 }
 
-// asked is a request that may be granted, extension one that may prolong a lease, update one that may change its value.
+// asked is a request that may be granted, extension one that may prolong a lease, growth one that may give it tokens,
+// update one that may change its value.
 type (
 	asked     struct{ owner, request string }
 	extension struct {
 		token uint64
 		ttl   uint32
+	}
+	growth struct {
+		token  uint64
+		tokens uint32
 	}
 	update struct {
 		token uint64
@@ -37,7 +49,8 @@ type (
 
 func newLife() *life {
 	return &life{
-		granted: make(map[uint64]int), ended: make(map[uint64]int), over: make(map[uint64]int),
+		granted: make(map[uint64]int), ended: make(map[uint64]int), confirmed: make(map[uint64]int),
+		over: make(map[uint64]int), grown: make(map[growth]int), lasts: make(map[uint64]uint64),
 		grants: make(map[asked][]int), extended: make(map[extension][]int), updated: make(map[update][]int),
 		downgraded: make(map[uint64]int),
 	}
@@ -47,9 +60,12 @@ func newLife() *life {
 // check of the journal says.
 func (l *life) add(c change) {
 	at, g := len(l.changes), c.GetGrant()
+	c.grows = c.GetKind() != messages.Event_ACQUIRED && last(g.GetToken(), g.GetTokens()) > l.lasts[g.GetToken()]
+	l.lasts[g.GetToken()] = max(l.lasts[g.GetToken()], last(g.GetToken(), g.GetTokens()))
 	l.changes = append(l.changes, c)
 	switch c.GetKind() {
 	case messages.Event_ACQUIRED:
+		l.firsts = append(l.firsts, g.GetToken())
 		once(l.granted, g.GetToken(), at)
 		if g.GetFormer() != 0 {
 			once(l.downgraded, g.GetFormer(), at)
@@ -61,10 +77,17 @@ func (l *life) add(c change) {
 		id := extension{g.GetToken(), g.GetTtlMs()}
 		l.extended[id] = append(l.extended[id], at)
 	case messages.Event_UPDATED:
+		if c.grows {
+			l.grown[growth{g.GetToken(), g.GetTokens()}] = at
+			return
+		}
 		id := update{g.GetToken(), g.GetMetadata()[valueEntry]}
 		l.updated[id] = append(l.updated[id], at)
 	case messages.Event_CONFIRMED:
-		once(l.over, g.GetToken(), at)
+		once(l.confirmed, g.GetToken(), at)
+		if c.GetRestingMs() == 0 {
+			once(l.over, g.GetToken(), at)
+		}
 	default:
 		once(l.ended, g.GetToken(), at)
 	}
@@ -78,6 +101,20 @@ func (l *life) first() uint64 {
 		}
 	}
 	return 0
+}
+
+// named returns the first token of the lease that has this one; the token itself if none does.
+func (l *life) named(token uint64) uint64 {
+	place, found := slices.BinarySearch(l.firsts, token)
+	if !found && place > 0 && token <= l.lasts[l.firsts[place-1]] {
+		return l.firsts[place-1]
+	}
+	return token
+}
+
+// next returns the token of the grant behind the lease that has this one.
+func (l *life) next(token uint64) uint64 {
+	return max(token, l.lasts[l.named(token)]) + 1
 }
 
 func once(m map[uint64]int, token uint64, at int) {
@@ -155,6 +192,9 @@ func (l *life) shown(o *Operation) int {
 		return find(l.granted, o.Shown.Token)
 	case messages.Status_EXTENDED, messages.Status_UPDATED:
 		if o.overtaken() {
+			if at, ok := l.grown[growth{o.Shown.Token, o.Shown.Tokens}]; ok {
+				return at
+			}
 			return find(l.granted, o.Shown.Token)
 		}
 		if o.Status == messages.Status_UPDATED {
@@ -167,14 +207,18 @@ func (l *life) shown(o *Operation) int {
 		return find(l.ended, o.Shown.Token)
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		if o.Kind == messages.OpConfirm {
-			return find(l.over, o.Token)
+			return max(find(l.confirmed, l.named(o.Token)), find(l.ended, l.named(o.Token)))
 		}
 		if o.late() {
 			return find(l.ended, o.Shown.Token)
 		}
+		if o.Kind == messages.OpBreak {
+			return find(l.ended, l.named(o.Token))
+		}
 		return find(l.ended, o.Token) // if that was a downgrade, what it became has ended later
 	case messages.Status_FREE:
-		return max(find(l.ended, o.Shown.Token), find(l.over, o.Shown.Token))
+		token := l.named(o.Shown.Token) // it shows the last one
+		return max(find(l.ended, token), find(l.over, token))
 	default:
 		return unseen
 	}

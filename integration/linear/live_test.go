@@ -32,7 +32,7 @@ func TestKilledServerIsLinear(t *testing.T) {
 	load, err := linear.StartLoad(ctx, linear.LoadConfig{
 		Connect:   func(int) (*nats.Conn, error) { return connect(t, s.URL), nil },
 		Shards:    shards,
-		Resources: names("live", 8), Ephemeral: 2, Shared: true, Clients: 24, Seed: 1,
+		Resources: names("live", 8), Ephemeral: 2, Shared: true, Blocks: true, Clients: 24, Seed: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +57,8 @@ func TestKilledServerIsLinear(t *testing.T) {
 	report, err := linear.Check(ctx, history, journal, []*linear.Events{watch, plain}, linear.Terms{
 		Floors: linear.Floors{
 			Operations: 2400, Grants: 150, HandOffs: 100, Waited: 50, Extensions: 30, Sets: 10, Kept: 10, Parted: 4,
-			Releases: 80, Breaks: 5, Shared: 50, Downgrades: 3, Late: 15, Withdrawn: 5, Expiries: 5, Losses: 3,
-			Confirmations: 1, Events: 500,
+			Releases: 80, Breaks: 5, Shared: 50, Blocks: 20, Grown: 5, Downgrades: 3, Late: 15, Withdrawn: 5, Expiries: 5,
+			Losses: 3, Confirmations: 1, Rests: 5, Events: 500,
 		},
 		Artifacts: t.ArtifactDir(),
 	})

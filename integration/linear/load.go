@@ -38,7 +38,9 @@ type LoadConfig struct {
 	// Ephemeral of them, the last ones, have ephemeral leases.
 	Ephemeral int
 	// Shared: every second of them, beginning with the second, is used by readers, writers and users of semaphores.
-	Shared  bool
+	Shared bool
+	// Blocks: leases may have several tokens, and a shortest hold. All nodes have to offer both.
+	Blocks  bool
 	Clients int // 0: 24
 	// History is where the operations are recorded; nil: in one that begins now. Loads of different tenants may share
 	// it.
@@ -111,7 +113,7 @@ type resource struct {
 	name, key string
 	ephemeral bool
 	shared    bool
-	// token is the last that a client has seen: what is there to break.
+	// token is the last lease that a client has seen, by its first token: what is there to break.
 	token atomic.Uint64
 	count atomic.Int64
 }

@@ -80,12 +80,12 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 	switch after := m.settle(s, o); o.Status {
 	case messages.Status_GRANTED:
 		if h, ok := s.find(o.Shown.Token); ok && h.shows(o.Shown) && h.again(o) && h.highest(o) {
-			if o.Reentrant && h.session == "" {
+			if o.Reentrant && h.session == "" && h.tokens == 0 { // a repetition returns one with a block as it is
 				h.bound = max(h.bound, o.Call+millis(o.TTL))
 			}
 			return true, s.with(h)
 		}
-		fresh := !m.remembers(s, o) || m.ephemeral && o.Shown.Token > s.token+1 // the owner may have changed
+		fresh := !m.remembers(s, o) || m.ephemeral && o.Shown.Token > s.last()+1 // the owner may have changed
 		if !fresh || !m.next(s, o.Shown.Token) || o.Shown.Owner != o.Owner {
 			return false, s
 		}
@@ -95,7 +95,7 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 		return ok && o.Wait == 0 && !s.again(o) && (o.Waiting > 0 || !fits(s.holders(), o.most(), o.permits())), s
 	case messages.Status_HELD_BACK:
 		ok, s := m.back(s, o)
-		return ok && o.Wait == 0 && (m.full || !s.takesBack(o)), s
+		return ok && o.Wait == 0 && (m.full || s.rests || !s.takesBack(o)), s
 	case messages.Status_TIMEOUT:
 		return !s.free() && o.Wait > 0, s
 	case messages.Status_CANCELLED:
@@ -122,7 +122,7 @@ func (m model) enter(s state, o *Operation) (bool, state) {
 	if o.Highest != 0 || o.Shown.Value != o.Value || o.Shown.Session != o.label() {
 		return false, s
 	}
-	if how.Limit != o.Limit && how.most() != o.most() || how.permits() != o.permits() {
+	if how.Limit != o.Limit && how.most() != o.most() || how.permits() != o.permits() || o.Shown.Tokens != block(o.Tokens) {
 		return false, s
 	}
 	slots := how.numbers()
@@ -142,6 +142,12 @@ func (m model) enter(s state, o *Operation) (bool, state) {
 		}
 	}
 	beside := after.holders()
+	if !m.isRested(after, o) {
+		return false, s
+	}
+	if after.rests {
+		start = max(start, after.rest)
+	}
 	switch {
 	case after.hold != heldBack || after.takesBack(o):
 	case m.isOver(after, o):
@@ -159,6 +165,7 @@ func (m model) enter(s state, o *Operation) (bool, state) {
 	if o.Session == "" {
 		after.bound = max(after.bound, start+millis(o.TTL))
 	}
+	after.rest = max(after.rest, start+after.minHold)
 	return true, after
 }
 
@@ -168,12 +175,12 @@ func (m model) maybe(s, after state, o *Operation) state {
 		return s
 	}
 	for _, at := range []state{s, after} {
-		if at.hold == heldBack && !at.takesBack(o) && !m.isOver(at, o) {
+		if at.hold == heldBack && !at.takesBack(o) && !m.isOver(at, o) || !m.isRested(at, o) {
 			continue
 		}
 		if all := at.holders(); fits(all, o.most(), o.permits()) {
-			at = at.grant(o, s.token+1, next(all, s.token+1, o))
-			at.bound = o.Call // it may have been taken back at once
+			at = at.grant(o, s.last()+1, next(all, s.last()+1, o))
+			at.bound, at.rest = o.Call, o.Call // it may have been taken back at once
 			return at
 		}
 	}
@@ -263,7 +270,7 @@ func (m model) release(s state, o *Operation) (bool, state) {
 		}
 		switch o.Status {
 		case messages.Status_RELEASED, messages.Status_STATUS_UNSPECIFIED:
-			return true, s.without(h.token, released, o.Call)
+			return true, s.withdrawn(h.token, o.Call)
 		case messages.Status_EXPIRED:
 			return m.isDue(h, o), s.without(h.token, expired, h.bound)
 		}
@@ -357,7 +364,10 @@ func (m model) using(s state, h holder, o *Operation) (bool, state) {
 	if o.Kind == messages.OpExtend && o.Limit > 0 && o.most() != h.most() {
 		return m.downgrade(s, h, o)
 	}
-	if o.Kind == messages.OpRelease {
+	switch {
+	case o.Kind == messages.OpRelease && o.withdraws:
+		return true, s.withdrawn(h.token, o.Call)
+	case o.Kind == messages.OpRelease:
 		return true, s.without(h.token, released, o.Call)
 	}
 	h = h.used(o)
@@ -379,13 +389,14 @@ func (m model) downgrade(s state, h holder, o *Operation) (bool, state) {
 		}
 		s = s.without(other.token, expired, other.bound)
 	}
-	token := s.token + 1
+	token := s.last() + 1
 	if o.Status != 0 {
 		token = o.Shown.Token
 	}
-	if !m.next(s, token) || o.most() < h.most() {
+	if !m.next(s, token) || o.most() < h.most() || h.minHold > 0 {
 		return false, s
 	}
+	h.tokens = 0
 	h.former, h.token, h.bound = h.token, token, o.Call+millis(o.TTL)
 	h.sharing = sharing{o.Limit, slotsText(h.numbers()), token}
 	return o.Status == 0 || h.shows(o.Shown) && h.highest(o), state{holder: h, end: held}
@@ -393,7 +404,7 @@ func (m model) downgrade(s state, h holder, o *Operation) (bool, state) {
 
 func (m model) breakLease(s state, o *Operation) (bool, state) {
 	h, holds := s.find(o.Token)
-	last := o.Token == s.token
+	last := s.has(o.Token)
 	after := m.settle(s, o)
 	switch o.Status {
 	case messages.Status_RELEASED:
@@ -404,12 +415,12 @@ func (m model) breakLease(s state, o *Operation) (bool, state) {
 			return true, s
 		}
 		after = m.lapse(after, o)
-		return last && after.hold == holdOver, after
+		return last && (after.hold == holdOver || after.end == expired && after.minHold > 0), after
 	case messages.Status_NOT_HELD:
-		known := last && (after.end == broken || s.hold == holdOver)
+		known := last && (after.end == broken || s.hold == holdOver && s.minHold == 0)
 		return after.unheld() && (!known || m.ephemeral), after
 	case messages.Status_STALE_TOKEN:
-		return m.refused(s, o, func(h holder) bool { return h.token == o.Token })
+		return m.refused(s, o, func(h holder) bool { return h.has(o.Token) })
 	case messages.Status_STATUS_UNSPECIFIED:
 		if holds {
 			return true, s.without(h.token, broken, o.Call)
@@ -437,7 +448,7 @@ func (m model) get(s state, o *Operation) (bool, state) {
 		return m.back(s, o)
 	case messages.Status_FREE:
 		after := m.lapse(m.settle(s, o), o)
-		last := o.Shown.Token == s.token || m.ephemeral && (o.Shown.Token > s.token || o.Shown.Token == 0)
+		last := o.Shown.Token == s.last() || m.ephemeral && (o.Shown.Token > s.last() || o.Shown.Token == 0)
 		return after.free() && last, after
 	default:
 		return o.Status == 0, s
@@ -446,5 +457,5 @@ func (m model) get(s state, o *Operation) (bool, state) {
 
 // next reports whether a grant may have this token.
 func (m model) next(s state, token uint64) bool {
-	return token == s.token+1 || m.ephemeral && token > s.token
+	return token == s.last()+1 || m.ephemeral && token > s.last()
 }

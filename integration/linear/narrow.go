@@ -49,14 +49,14 @@ func (r *resolver) narrow(o *Operation) {
 			r.clamp(o, r.notBefore[updates[0]], r.seen[updates[0]])
 		}
 	case messages.Status_FREE:
-		r.between(o, r.ended, o.Shown.Token, r.granted, o.Shown.Token+1)
+		r.between(o, r.ended, r.named(o.Shown.Token), r.granted, o.Shown.Token+1)
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		if at, ok := r.ended[o.Shown.Token]; ok && o.late() {
 			r.clamp(o, r.notBefore[at], Never)
 		} else if at, ok := r.ended[r.now(o.Token)]; ok && r.isShared(o.Token) {
 			r.clamp(o, r.notBefore[at], Never) // that is remembered beside later grants
 		} else if o.Token != 0 {
-			r.between(o, r.ended, o.Token, r.granted, o.Token+1)
+			r.between(o, r.ended, r.named(o.Token), r.granted, r.next(o.Token))
 		}
 	case messages.Status_TIMEOUT:
 		r.clamp(o, o.Call+millis(o.Wait)-handover, Never)
@@ -69,8 +69,8 @@ func (r *resolver) narrow(o *Operation) {
 func (r *resolver) confirmation(o *Operation) {
 	switch at, lost := r.ended[o.Shown.Token]; {
 	case o.Status == messages.Status_RELEASED: // a repetition comes later
-		r.between(o, r.ended, o.Token, r.granted, o.Token+1)
-	case o.Status == messages.Status_STALE_TOKEN && lost && r.changes[at].HoldsBack():
+		r.between(o, r.ended, r.named(o.Token), r.granted, r.next(o.Token))
+	case o.Status == messages.Status_STALE_TOKEN && lost && r.changes[at].leavesAHold():
 		r.between(o, r.granted, o.Shown.Token, r.over, o.Shown.Token)
 	case o.Status == messages.Status_STALE_TOKEN:
 		r.between(o, r.granted, o.Shown.Token, r.ended, o.Shown.Token)

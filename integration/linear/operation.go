@@ -41,6 +41,10 @@ type Operation struct {
 	// lease is exclusive then.
 	Delay   uint32 `json:"delay_ms,omitempty"`
 	Confirm bool   `json:"confirm,omitempty"`
+	// Tokens is how many tokens the lease of an acquire or an extend is to have in all; 0: one, or as before.
+	Tokens uint32 `json:"tokens,omitempty"`
+	// MinHold of an acquire is the shortest hold of its lease, in milliseconds.
+	MinHold uint32 `json:"min_hold_ms,omitempty"`
 	// Value is the metadata of the lease that an acquire or a set wants, which no other request may want; empty: none.
 	Value string `json:"value,omitempty"`
 	// Order is the number of an extend or a set; 0: none. Only an extend without a limit has one.
@@ -76,6 +80,9 @@ type Operation struct {
 	Highest uint64 `json:"highest,omitempty"`
 	// Endless: a resource that is held back is so until the loss is confirmed.
 	Endless bool `json:"endless,omitempty"`
+
+	// withdraws marks the end of a lease that leaves nothing of its shortest hold, which no answer says.
+	withdraws bool
 }
 
 // named is an operation as it is saved: its status by name, so that a person can read it.
@@ -137,6 +144,12 @@ func (o *Operation) String() string {
 	}
 	if o.Confirm {
 		b.WriteString(" confirm")
+	}
+	if o.Tokens > 0 {
+		fmt.Fprintf(&b, " tokens %d", o.Tokens)
+	}
+	if o.MinHold > 0 {
+		fmt.Fprintf(&b, " shortest hold %d", o.MinHold)
 	}
 	if o.Value != "" {
 		fmt.Fprintf(&b, " value %s", o.Value)
@@ -244,9 +257,18 @@ func (o *Operation) hasDowngraded(g *journal.Grant) bool {
 		o.Token == g.GetFormer()
 }
 
-// names reports whether the token in the request is that of the grant, now or before a downgrade; 0 stands for any.
+// names reports whether the token in the request is that of the grant, now or before a downgrade; 0 stands for any. An
+// operator names a lease by any of its tokens.
 func (o *Operation) names(g *journal.Grant) bool {
+	if o.isOperators() {
+		return has(g.GetToken(), g.GetTokens(), o.Token)
+	}
 	return o.Token == 0 || o.Token == g.GetToken() || g.GetFormer() != 0 && o.Token == g.GetFormer()
+}
+
+// isOperators reports whether the operation names no owner: a break, or a confirmation.
+func (o *Operation) isOperators() bool {
+	return o.Kind == messages.OpBreak || o.Kind == messages.OpConfirm
 }
 
 func (o *Operation) granted() bool {

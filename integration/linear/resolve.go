@@ -15,6 +15,7 @@ import (
 //     owner, a request that had ended before the last grant is a new one.
 //   - An extension is known by its TTL, a break by its reason. They have happened as often as they stand
 //     there.
+//   - What a late extension added is known by how many tokens the lease has then, and has happened once.
 //   - A release is not distinguished from another one of the same lease, so it may have happened, until the end of
 //     the lease is seen.
 //   - A grant that reached no client is taken back by the service, which counts as a release.
@@ -154,7 +155,7 @@ func (r *resolver) acquired(operations []Operation) {
 		case c.bounced():
 			back := Operation{
 				Client: o.Client, Resource: o.Resource, Kind: messages.OpRelease, Owner: o.Owner, Token: g.GetToken(),
-				Call: o.Call,
+				Call: o.Call, withdraws: true,
 			}
 			r.happened(back, at, messages.Status_RELEASED)
 		}
@@ -183,7 +184,7 @@ func (r *resolver) open(o *Operation) {
 	case messages.OpBreak:
 		r.breaks(o)
 	case messages.OpConfirm:
-		if at, ok := r.over[o.Token]; ok && r.changes[at].GetReason() == o.Reason {
+		if at, ok := r.confirmed[r.named(o.Token)]; ok && r.changes[at].GetReason() == o.Reason {
 			r.maybe(o, at)
 		}
 	}
@@ -193,6 +194,12 @@ func (r *resolver) extensions(o *Operation, status messages.Status) {
 	downgrade, downgraded := r.downgradeOf(o)
 	if downgraded && o.Status != status {
 		r.happened(*o, downgrade, status)
+	}
+	for id, at := range r.grown {
+		if g := r.changes[at].GetGrant(); o.Kind == messages.OpExtend && id.tokens == o.Tokens &&
+			g.GetOwner() == o.Owner && o.names(g) {
+			r.happened(*o, at, status) // once more changes nothing
+		}
 	}
 	for id, places := range r.extended {
 		if id.ttl != o.TTL || r.changes[places[0]].GetGrant().GetOwner() != o.Owner ||
@@ -244,7 +251,7 @@ func (r *resolver) freed(o *Operation) {
 }
 
 func (r *resolver) breaks(o *Operation) {
-	if at, ok := r.ended[o.Token]; ok && r.changes[at].GetReason() == o.Reason &&
+	if at, ok := r.ended[r.named(o.Token)]; ok && r.changes[at].GetReason() == o.Reason &&
 		r.changes[at].GetKind() == messages.Event_BROKEN {
 		r.maybe(o, at)
 	}
@@ -256,7 +263,7 @@ func (r *resolver) maybe(o *Operation, at int) {
 		return
 	}
 	may := o.Unanswered()
-	may.Token, may.RequestID = r.changes[at].GetGrant().GetToken(), ""
+	may.Token, may.RequestID, may.withdraws = r.changes[at].GetGrant().GetToken(), "", o.named()
 	may.Call = max(o.Call, r.notBefore[at])
 	may.Return = max(r.seen[at], may.Call)
 	r.steps = append(r.steps, may)

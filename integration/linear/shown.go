@@ -14,6 +14,8 @@ import (
 type Shown struct {
 	Owner string `json:"owner,omitempty"`
 	Token uint64 `json:"token,omitempty"`
+	// Tokens is how many tokens it has, from Token on; 0: one.
+	Tokens uint32 `json:"tokens,omitempty"`
 	// Value is its metadata, empty if it has none.
 	Value string `json:"value,omitempty"`
 	// Session is the label of its session, empty if it is in none.
@@ -33,13 +35,13 @@ type sharing struct {
 // ShownOf returns what an answer shows of a lease, the zero value if it shows none. A fence that cannot be read is the
 // highest number, which no lease has.
 func ShownOf(l *messages.Lease) Shown {
-	return Shown{l.GetOwner(), l.GetToken(), l.GetMetadata()[valueEntry], l.GetSession(), leaseOf(l)}
+	return Shown{l.GetOwner(), l.GetToken(), l.GetTokens(), l.GetMetadata()[valueEntry], l.GetSession(), leaseOf(l)}
 }
 
 // shownAs returns what an answer shows of the lease of a grant.
 func shownAs(g *journal.Grant) Shown {
-	return Shown{g.GetOwner(), g.GetToken(), g.GetMetadata()[valueEntry], messages.SessionLabel(g.GetSession()),
-		grantOf(g)}
+	return Shown{g.GetOwner(), g.GetToken(), g.GetTokens(), g.GetMetadata()[valueEntry],
+		messages.SessionLabel(g.GetSession()), grantOf(g)}
 }
 
 func leaseOf(l *messages.Lease) sharing {
@@ -92,6 +94,9 @@ func (s sharing) shared() bool { return s.Limit > 0 }
 // text is what a report shows of the lease behind its owner and token.
 func (l Shown) text() string {
 	text := l.sharing.text()
+	if l.Tokens > 0 {
+		text = fmt.Sprintf(" to %d", last(l.Token, l.Tokens)) + text
+	}
 	if l.Value != "" {
 		text += ", value " + l.Value
 	}
@@ -108,6 +113,12 @@ func (s sharing) text() string {
 	}
 	return fmt.Sprintf(", limit %d, slots %s, phase %d", s.Limit, s.Slots, s.Phase)
 }
+
+// last returns the last token of a lease that has n of them; 0: one.
+func last(token uint64, n uint32) uint64 { return token + uint64(max(n, 1)) - 1 }
+
+// has reports whether a lease that has n tokens from the first one on has this one.
+func has(first uint64, n uint32, token uint64) bool { return first <= token && token <= last(first, n) }
 
 // smallestFree returns the n smallest numbers that are not taken.
 func smallestFree(n uint64, taken []uint32) (free []uint32) {

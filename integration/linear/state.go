@@ -15,8 +15,10 @@ type state struct {
 	// holder is that of the last grant.
 	holder
 	end ending
-	// hold is whether the last lease, which was lost, holds the resource back.
-	hold hold
+	// hold is whether the last lease, which was lost, holds the resource back, and rests whether its shortest hold need
+	// not be over though it has ended.
+	hold  hold
+	rests bool
 	// others are the earlier leases that are held, the oldest first.
 	others []holder
 }
@@ -25,6 +27,8 @@ type state struct {
 type holder struct {
 	owner, request string
 	token          uint64
+	// tokens is how many it has, from token on; 0: one.
+	tokens uint32
 	// former is the token before a downgrade, 0 if there was none.
 	former uint64
 	sharing
@@ -34,6 +38,8 @@ type holder struct {
 	// delay and confirm are how the resource is held back if the lease is lost; only an exclusive lease has them here.
 	delay   time.Duration
 	confirm bool
+	// minHold is its shortest hold, 0 if it has none, and rest the earliest at which that is over.
+	minHold, rest time.Duration
 	// value is the metadata of the lease.
 	value string
 	// extends and sets are the highest numbers of its extends and sets.
@@ -41,6 +47,12 @@ type holder struct {
 	// session is the label of its session, empty if it is in none.
 	session string
 }
+
+// last is the last token of the lease.
+func (h holder) last() uint64 { return last(h.token, h.tokens) }
+
+// has reports whether the lease has the token.
+func (h holder) has(token uint64) bool { return has(h.token, h.tokens, token) }
 
 // holdsBack reports whether the resource is held back if the lease is lost.
 func (h holder) holdsBack() bool { return h.delay > 0 || h.confirm }
@@ -76,6 +88,9 @@ func (s state) String() string {
 	if s.hold == heldBack {
 		fmt.Fprintf(&b, ", held back for %v", s.delay)
 	}
+	if s.rests {
+		fmt.Fprintf(&b, ", rests until %v", s.rest)
+	}
 	for _, h := range s.others {
 		fmt.Fprintf(&b, "; held by %v", h)
 	}
@@ -84,11 +99,11 @@ func (s state) String() string {
 
 func (h holder) String() string {
 	return fmt.Sprintf("%s, token %d%s, not before %v", h.owner, h.token,
-		Shown{Value: h.value, Session: h.session, sharing: h.sharing}.text(), h.bound)
+		Shown{Token: h.token, Tokens: h.tokens, Value: h.value, Session: h.session, sharing: h.sharing}.text(), h.bound)
 }
 
 func (s state) equal(o state) bool {
-	return s.holder == o.holder && s.end == o.end && s.hold == o.hold && slices.Equal(s.others, o.others)
+	return s.holder == o.holder && s.end == o.end && s.hold == o.hold && s.rests == o.rests && slices.Equal(s.others, o.others)
 }
 
 // holders are all that hold the resource, the oldest first.
@@ -100,13 +115,13 @@ func (s state) holders() []holder {
 }
 
 // free reports whether the resource is neither held nor held back, and unheld whether it is not held.
-func (s state) free() bool   { return s.unheld() && s.hold != heldBack }
+func (s state) free() bool   { return s.unheld() && s.hold != heldBack && !s.rests }
 func (s state) unheld() bool { return s.end != held && len(s.others) == 0 }
 
-// find returns the lease of a token, if it is held.
+// find returns the lease that has a token, if it is held.
 func (s state) find(token uint64) (holder, bool) {
 	for _, h := range s.holders() {
-		if h.token == token {
+		if h.has(token) {
 			return h, true
 		}
 	}
@@ -148,6 +163,7 @@ func (s state) with(h holder) state {
 func (s state) without(token uint64, how ending, bound time.Duration) state {
 	if s.token == token {
 		s.end, s.bound = how, bound
+		s.rests = s.minHold > 0
 		if how != released && s.holdsBack() {
 			s.hold = heldBack
 		}
@@ -168,7 +184,7 @@ func (s state) shows(l Shown) bool {
 
 // shows reports whether it is the lease; scripts leave out how it is shared if it is not.
 func (h holder) shows(l Shown) bool {
-	return l.Owner == h.owner && l.Token == h.token && l.Value == h.value && l.Session == h.session &&
+	return l.Owner == h.owner && l.Token == h.token && l.Tokens == h.tokens && l.Value == h.value && l.Session == h.session &&
 		l.sharing == h.sharing
 }
 
@@ -183,7 +199,7 @@ func (h holder) again(o *Operation) bool {
 		return false
 	}
 	same := o.most() == h.most() && o.permits() == h.permits()
-	same = same && (o.Session == "" || o.label() == h.session)
+	same = same && (o.Session == "" || o.label() == h.session) && h.tokens == 0
 	return o.Reentrant && same || o.RequestID != "" && o.RequestID == h.request
 }
 
@@ -244,17 +260,29 @@ func (s state) grant(o *Operation, token uint64, how sharing) state {
 	}
 	s.holder = holder{
 		owner: o.Owner, request: o.RequestID, token: token, sharing: how, bound: start + millis(o.TTL),
-		delay: millis(o.Delay), confirm: o.Confirm, value: o.Value, session: o.label(),
+		delay: millis(o.Delay), confirm: o.Confirm, value: o.Value, session: o.label(), tokens: block(o.Tokens),
+		minHold: millis(o.MinHold), rest: start + millis(o.MinHold),
 	}
 	if o.Session != "" {
 		s.bound = o.Until
 	}
-	s.end, s.hold = held, noHold
+	s.end, s.hold, s.rests = held, noHold, false
 	return s
+}
+
+// block is how many tokens a lease has that is to have n of them; 0: one.
+func block(n uint32) uint32 {
+	if n <= 1 {
+		return 0
+	}
+	return n
 }
 
 // used is the lease behind an extension or a set.
 func (h holder) used(o *Operation) holder {
+	if o.Kind == messages.OpExtend && o.Tokens > max(h.tokens, 1) {
+		h.tokens = o.Tokens // also if it is late
+	}
 	switch {
 	case o.Kind == messages.OpSet && !isLate(o.Order, h.sets):
 		h.value, h.sets = o.Value, max(h.sets, o.Order)

@@ -9,7 +9,7 @@ import (
 )
 
 // checkTokens checks by arithmetic that tokens follow real time: what was seen before a request was sent
-// is not above what it receives. A token is of one owner for ever. Where leases are shared, an answer may show any of
+// is not above what it receives. A token is of one owner for ever, also as one of a block. Where leases are shared, an answer may show any of
 // them, so only those are compared that show the latest token: of a new grant, and of a resource that is free.
 func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 	type sight struct {
@@ -34,6 +34,7 @@ func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 		}
 		owners[o.Shown.Token] = o
 	}
+	wrong = append(wrong, blocksOf(operations).overlap()...)
 	if ephemeral {
 		return wrong
 	}
@@ -93,7 +94,7 @@ func fresh(operations []Operation) map[*Operation]bool {
 // need not be among the answers: a late copy of a request that had another answer, or none, may have been granted.
 func mayTakeBack(operations []Operation) func(owner string, token uint64) bool {
 	known, asked := make(map[uint64]bool), make(map[string]bool)
-	delayed := make(map[uint64]string)
+	delayed, b := make(map[uint64]string), blocksOf(operations)
 	for i := range operations {
 		o := &operations[i]
 		delays := o.Delay > 0 && !o.Confirm
@@ -106,6 +107,7 @@ func mayTakeBack(operations []Operation) func(owner string, token uint64) bool {
 		asked[o.Owner] = asked[o.Owner] || delays
 	}
 	return func(owner string, token uint64) bool {
+		token = b.named(token)
 		return delayed[token] == owner || !known[token] && asked[owner]
 	}
 }

@@ -64,11 +64,11 @@ func (w window) contradicts(open []window) (rival *window, why string) {
 }
 
 func windows(operations []Operation) (all []window) {
-	ends := enders(operations)
+	ends := enders(operations, blocksOf(operations))
 	first, former := firstCalls(operations), formerTokens(operations)
 	for i := range operations {
 		o := &operations[i]
-		if o.Kind == messages.OpKeep || o.Reentrant && o.Shown.Session != "" {
+		if o.Kind == messages.OpKeep || o.Reentrant && (o.Shown.Session != "" || o.Shown.Tokens > 0) {
 			continue // it is not said which leases run on, and until when
 		}
 		if o.overtaken() {
@@ -117,7 +117,7 @@ type target struct {
 }
 
 // enders are the operations that may end or change a lease.
-func enders(operations []Operation) map[target][]*Operation {
+func enders(operations []Operation, b blocks) map[target][]*Operation {
 	all := make(map[target][]*Operation)
 	for i := range operations {
 		o := &operations[i]
@@ -127,8 +127,11 @@ func enders(operations []Operation) map[target][]*Operation {
 		switch o.Kind {
 		case messages.OpRelease, messages.OpExtend, messages.OpBreak, messages.OpEnd:
 			t := target{token: o.Token}
-			if o.Token == 0 {
+			switch {
+			case o.Token == 0:
 				t.owner = o.Owner
+			case o.isOperators():
+				t.token = b.named(o.Token)
 			}
 			all[t] = append(all[t], o)
 		}

@@ -19,6 +19,16 @@ var backups = []mutant{
 		says:  `has token \d+ after token`,
 	},
 	{
+		name: "BackupForgetsABlock",
+		harm: "tokens of a block are issued again after a restore",
+		edits: []edit{{
+			"backup/contents.go",
+			"c.Highest = max(c.Highest, messages.Token(e.GetReserved()), messages.Token(e.GetGrant().GetToken()))",
+		}},
+		found: suite{folder: "backup", run: "^TestRestoreOfARest$"},
+		says:  `it has`,
+	},
+	{
 		name:  "RestoreForgetsTheLowWaterMark",
 		harm:  "a name that was first used after the backup gets its tokens again",
 		edits: []edit{{"backup/restore.go", ""}},

@@ -636,7 +636,7 @@ var mutants = []mutant{
 	{
 		name:  "ConfirmationOfAnotherToken",
 		harm:  "an agent that has stopped one holder lets the next one in beside another that it has not stopped",
-		edits: []edit{{"actors/lease/confirm.go", "lost, ok := t.image.firstLost()"}},
+		edits: []edit{{"actors/lease/confirm.go", "ended, ok := t.image.firstEnded()"}},
 		found: heldBack,
 		says:  `STALE_TOKEN`,
 	},
@@ -973,6 +973,69 @@ var mutants = []mutant{
 		edits: []edit{{"actors/ledger/suspended.go", ""}},
 		found: suite{folder: "actors", run: "^TestTokensOfIdleLocks$"},
 		says:  `behind token`,
+	},
+	{
+		name:  "BlockInAnOldFormat",
+		harm:  "a node of the version before opens a shard with a block, and issues its tokens again",
+		edits: []edit{{"messages/journal/record.go", "x.Format = plainFormat"}},
+		found: suite{module: "messages", folder: "journal", run: "^TestFormatOfARecord$"},
+		says:  `format 3, want 4`,
+	},
+	{
+		name:  "BlockDoesNotMoveTheCounter",
+		harm:  "the next holder gets a token that the holder of a block has used",
+		edits: []edit{{"actors/lease/image.go", "return max(i.Floor, i.leases.last.token())"}},
+		found: steps,
+		says:  `and the last token is \d+`,
+	},
+	{
+		name:  "TombstoneOfABlockForgetsItsName",
+		harm:  "who releases a block once more after some minutes is told that it never held it",
+		edits: []edit{{"actors/lease/shrink.go", ""}},
+		found: suite{folder: "actors/lease", run: "^TestShrunkAnswersAlike$"},
+		says:  `shrunk, then`,
+	},
+	{
+		name:  "BlockIsShared",
+		harm:  "two processes of one owner use the same tokens",
+		edits: []edit{{"actors/lease/lookup.go", "if same && who.owns(h.Grant) {"}},
+		found: steps,
+		says:  `a_reentrant_request_does_not_get_it`,
+	},
+	{
+		name:  "GrowthIsNotReserved",
+		harm:  "after a change of owner the tokens of an ephemeral block are issued again",
+		edits: []edit{{"actors/lease/extend.go", ""}},
+		found: suite{folder: "actors/lease", run: "^TestEphemeralBlock$"},
+		says:  `want "reserved #2015`,
+	},
+	{
+		name: "GrowthIntoIssuedTokens",
+		harm: "a lease that a restore has brought back gets tokens that others have used since the backup",
+		edits: []edit{
+			{"actors/lease/extend.go", "case t.image.Token() > messages.MaxToken:"},
+			{"actors/ledger/ledger.go", "return isSame"},
+		},
+		found: suite{folder: "backup", run: "^TestRestoredTokens$"},
+		says:  `has tokens behind \d+ and token \d+ was issued`,
+	},
+	{
+		name: "ReleaseEndsTheShortestHold",
+		harm: "a job that ends at once runs again by the slower clock of another host",
+		edits: []edit{{"actors/lease/turn.go",
+			`if kind == messages.Event_RELEASED {
+		c.RestingMs = 0
+	}
+	t.apply(t.now.Instant, l.Grant, c)`}},
+		found: steps,
+		says:  `want RELEASED ann#1 1s rests=`,
+	},
+	{
+		name:  "RestNotStored",
+		harm:  "what is left of a shortest hold is forgotten when the journal is compacted",
+		edits: []edit{{"actors/lease/stored.go", ""}},
+		found: suite{folder: "actors/lease", run: "^TestRestore$"},
+		says:  `was restored as`,
 	},
 	{
 		name:  "BlocksWithoutBound",

@@ -177,3 +177,31 @@ func TestOddNodes(t *testing.T) {
 		t.Errorf("different number of shards: %d times in the log, want one at each node", n)
 	}
 }
+
+// A feature is named while all nodes offer it, also the one that is joining.
+func TestFeaturesOfAllNodes(t *testing.T) {
+	f := newFleet(t)
+	f.start("n1", func(c *node.Config) { c.First = true })
+	f.start("n2")
+	f.settled()
+	nc := f.connect()
+	until := func(what string, named bool, meanwhile func()) {
+		t.Helper()
+		agreed := 0
+		stand.Eventually(t, what, func() bool {
+			meanwhile()
+			if agreed++; slices.Contains(f.info(nc).GetFeatures(), messages.FeatureNotices) != named {
+				agreed = 0
+			}
+			return agreed == 8 // each answer is any node's
+		})
+	}
+	until("the feature is named", true, func() {})
+	old := stand.Value(messages.Encode(messages.Protobuf, &peer.Announcement{
+		Node: "old", Incarnation: 5, Version: "0.9.0", Shards: shards, Limits: messages.DefaultLimits(), Joining: true,
+	}))(t)
+	until("it is not named", false, func() {
+		stand.Must(t, nc.Publish(messages.DefaultPrefix.Announcement("old"), old))
+	})
+	until("the earlier version is gone", true, func() {})
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -83,4 +84,69 @@ func TestSessionOfManyNodes(t *testing.T) {
 		f.want(nc, messages.Status_FREE, 1, fmt.Sprint("holdfast.get.r", i), ``)
 	}
 	f.want(nc, messages.Status_NOT_HELD, 0, "holdfast.keep."+session, `{"ttl_ms":600000}`)
+}
+
+// A keep of all shards names what is wanted at all nodes, within the bound of one answer, and each resource has its turn.
+// The notices of a shard come from the node that owns it since the latest keep.
+func TestWantedOfManyNodes(t *testing.T) {
+	f := newFleet(t)
+	for _, name := range []string{"n1", "n2", "n3"} {
+		f.start(name)
+	}
+	f.settled()
+	nc := f.connect()
+	notices := stand.Value(nc.SubscribeSync("_INBOX.ann"))(t)
+	const leases = 150
+	for i := range leases {
+		f.want(nc, messages.Status_GRANTED, 1, fmt.Sprint("holdfast.acquire.r", i),
+			fmt.Sprintf(`{"owner":"ann","ttl_ms":600000,"session":%q}`, session))
+	}
+	keep := func() []string {
+		f.Helper()
+		r := f.asked(nc, "holdfast.keep."+session, `{"ttl_ms":600000,"notices":true,"alive":"_INBOX.ann"}`)
+		if r.GetStatus() != messages.Status_EXTENDED || len(r.GetWanted()) > messages.MaxWanted {
+			t.Fatalf("keep: %v", r)
+		}
+		return r.GetWanted()
+	}
+	if wanted := keep(); len(wanted) > 0 {
+		t.Errorf("nobody wants %q", wanted)
+	}
+	try := func() {
+		f.Helper()
+		for i := range leases {
+			f.want(nc, messages.Status_HELD, 1, fmt.Sprint("holdfast.acquire.r", i), `{"owner":"bob","ttl_ms":600000}`)
+		}
+	}
+	try()
+	// Each was refused once, and is named once.
+	named := make(map[string]int)
+	for len(named) < leases {
+		wanted := keep()
+		if len(wanted) == 0 {
+			t.Fatalf("%d of %d wanted resources were named", len(named), leases)
+		}
+		for _, r := range wanted {
+			if named[r]++; named[r] > 1 {
+				t.Fatalf("%s is named again", r)
+			}
+		}
+	}
+	heard := func() {
+		all := make(map[string]bool)
+		for len(all) < leases {
+			var n messages.Notice
+			m := stand.Value(notices.NextMsg(patience))(t)
+			stand.Must(t, messages.DecodeReply(messages.JSON, m.Data, &n))
+			if all[n.GetResource()] = true; n.GetToken() != 1 {
+				t.Fatalf("a notice: %v", &n)
+			}
+		}
+	}
+	heard()
+	f.stop(f.owner("r0"))
+	f.settled()
+	keep()
+	try()
+	heard()
 }

@@ -21,7 +21,7 @@ type load struct {
 func (w *world) startLoad() (*load, error) {
 	l := &load{history: linear.NewHistory(), sides: w.trial.sides()}
 	cfg := linear.LoadConfig{
-		Shards: w.Shards, Ephemeral: w.trial.Ephemeral, Shared: true, Pause: w.trial.Pause, History: l.history,
+		Shards: w.Shards, Ephemeral: w.trial.Ephemeral, Shared: true, Blocks: true, Pause: w.trial.Pause, History: l.history,
 	}
 	if len(l.sides) > 1 {
 		cfg.Sessions = "session-number"

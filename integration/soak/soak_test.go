@@ -111,7 +111,8 @@ func (r *run) round(n int) {
 	names := namesOf(n)
 	load, err := linear.StartLoad(r.Context(), linear.LoadConfig{
 		Connect: func(i int) (*nats.Conn, error) { return r.conns[i%len(r.conns)], nil },
-		Shards:  shards, Resources: names, Ephemeral: resources / 4, Shared: true, Clients: *clients, Hot: 4,
+		Shards:  shards, Resources: names, Ephemeral: resources / 4, Shared: true, Blocks: true, Clients: *clients,
+		Hot:  4,
 		Seed: r.seed + uint64(n),
 	})
 	if err != nil {

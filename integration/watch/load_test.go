@@ -27,7 +27,7 @@ func startLoad(t *testing.T, url string, clients int) *linear.Load {
 	t.Helper()
 	l := stand.Value(linear.StartLoad(t.Context(), linear.LoadConfig{
 		Connect:   func(int) (*nats.Conn, error) { return stand.Dial(t, url), nil },
-		Resources: names, Ephemeral: 4, Shared: true, Hot: 3, Clients: clients, Seed: 17,
+		Resources: names, Ephemeral: 4, Shared: true, Blocks: true, Hot: 3, Clients: clients, Seed: 17,
 		TTLs: []time.Duration{100 * time.Millisecond, 400 * time.Millisecond}, Pause: 2 * time.Millisecond,
 	}))(t)
 	t.Cleanup(func() { l.Stop() })

@@ -95,6 +95,28 @@ func TestFence(t *testing.T) {
 	}
 }
 
+// A lease has the tokens from its first one to its last.
+func TestTokensOfAGrant(t *testing.T) {
+	for _, tc := range []struct {
+		tokens uint32
+		last   messages.Token
+	}{{0, 5}, {1, 5}, {2, 6}, {4_000_000_000, 4_000_000_004}} {
+		g := &journal.Grant{Token: 5, Tokens: tc.tokens}
+		if g.Last() != tc.last {
+			t.Errorf("%d tokens from 5: the last one is %d, want %d", tc.tokens, g.Last(), tc.last)
+		}
+		for token, want := range map[messages.Token]bool{0: false, 4: false, 5: true, tc.last: true, tc.last + 1: false} {
+			if g.Has(token) != want {
+				t.Errorf("%d tokens from 5: has %d: %t", tc.tokens, token, !want)
+			}
+		}
+	}
+	var none *journal.Grant
+	if none.Has(0) || none.Last() != 0 {
+		t.Errorf("no grant has the token 0, or ends with %d", none.Last())
+	}
+}
+
 // The weight is no less than what is stored: the grant, and its tag and length within a page.
 func TestWeightIsAnUpperBound(t *testing.T) {
 	text := func(most int) *rapid.Generator[string] {
@@ -121,6 +143,14 @@ func TestWeightIsAnUpperBound(t *testing.T) {
 				g.Slots = append(g.Slots, first+i)
 			}
 		}
+		stored := &journal.Entry{Others: []*journal.Grant{g}}
+		if g.GetLimit() == 0 {
+			g.Tokens = rapid.SampledFrom([]uint32{0, 2, messages.MaxTokens}).Draw(t, "tokens")
+			g.MinHoldMs = rapid.SampledFrom([]uint32{0, 1, math.MaxUint32}).Draw(t, "hold")
+		}
+		if g.GetMinHoldMs() > 0 {
+			stored.RestingMs = math.MaxUint32
+		}
 		order := rapid.SampledFrom([]uint64{0, 1, messages.MaxOrder})
 		g.ExtendOrder, g.SetOrder = order.Draw(t, "extend"), order.Draw(t, "set")
 		request := &messages.AcquireRequest{
@@ -129,7 +159,6 @@ func TestWeightIsAnUpperBound(t *testing.T) {
 		if err := limits.Check(request); err != nil {
 			t.Fatalf("no request asks for this: %v", err)
 		}
-		stored := &journal.Entry{Others: []*journal.Grant{g}}
 		if got, size := g.Weight(), proto.Size(stored); got < size {
 			t.Fatalf("weight %d of %d bytes: %v", got, size, g)
 		}

@@ -91,6 +91,7 @@ func (v *view) echo(now lease.Instant) {
 func (v *view) receiveForeign(a *peer.Announcement, now lease.Instant) {
 	stripped := &peer.Announcement{
 		Node: a.GetNode(), Incarnation: a.GetIncarnation(), Version: a.GetVersion(), Shards: a.GetShards(),
+		Features: a.GetFeatures(),
 	}
 	if before, ok := v.members.update(stripped, now); ok && before == nil {
 		v.log.Error("node has a different number of shards; its shards are ignored", "node", a.GetNode(),

@@ -30,6 +30,12 @@ func TestForwardedMessage(t *testing.T) {
 			if got := routing.ForwardedReplyTo(e.Message("to")); got != to {
 				t.Errorf("%q: %v became %v", data, to, got)
 			}
+			// A part of a survey has its share.
+			to.Origin.Inner, to.Origin.Wanted = true, 7
+			e.ReplyTo = to
+			if got := routing.ForwardedReplyTo(e.Message("to")); got != to {
+				t.Errorf("%q: %v became %v", data, to, got)
+			}
 			// NATS would drop the message if it had this reply subject.
 			e.ReplyTo.Subject = "_R_.x.y"
 			if imported := e.Message("to"); imported.Reply != "" || routing.ForwardedReplyTo(imported) != e.ReplyTo {

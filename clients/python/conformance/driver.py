@@ -42,6 +42,9 @@ MEMBERS = frozenset(
         "metadata",
         "ephemeral",
         "renew",
+        "min_hold_ms",
+        "max_hold_ms",
+        "cached_ms",
         "ms",
         "watch",
         "pattern",
@@ -100,8 +103,13 @@ def describe(error: BaseException) -> Object:
 def options(c: Object) -> Object:
     """Return the options of an acquisition."""
     given = {name: c[name] for name in ("mode", "permits", "limit", "metadata", "ephemeral", "renew") if name in c}
-    given |= {name: c[f"{name}_ms"] / 1000 for name in ("ttl", "wait") if f"{name}_ms" in c}
-    return given
+    given |= {name: c[f"{name}_ms"] / 1000 for name in ("ttl", "wait", "min_hold", "max_hold") if f"{name}_ms" in c}
+    return given | cache(c)
+
+
+def cache(c: Object) -> Object:
+    """Return the option of cached leases, of a client or an acquisition."""
+    return {"cache": c["cached_ms"] / 1000} if "cached_ms" in c else {}
 
 
 class Driver:
@@ -120,6 +128,8 @@ class Driver:
             "release": self.release,
             "extend": self.extend,
             "set": self.set,
+            "wanted": self.wanted,
+            "cache": self.cache,
             "state": self.state,
             "within": self.within,
             "get": self.get,
@@ -185,6 +195,7 @@ class Driver:
             )
         given: Object = {"owner": c.get("owner")} if c.get("owner") else {}
         given |= {name: c[f"{name}_ms"] / 1000 for name in ("ttl", "timeout") if f"{name}_ms" in c}
+        given |= cache(c)
         if "secret" in c:
             given["secret"] = c["secret"].encode()
         if "prefix" in c:
@@ -255,6 +266,16 @@ class Driver:
         """Replace the metadata of a lock."""
         await find(self.locks, "lock", c["lock"]).set(c.get("metadata", {}))
         return {}
+
+    async def wanted(self, c: Object) -> Object:
+        """Wait until others want the resource of a lock."""
+        await find(self.locks, "lock", c["lock"]).wanted()
+        return {}
+
+    async def cache(self, c: Object) -> Object:
+        """Return what the client has of cached leases."""
+        client, _ = find(self.clients, "client", c["client"])
+        return client.cache_stats()._asdict()
 
     async def state(self, c: Object) -> Object:
         """Return what the client says of a lock."""

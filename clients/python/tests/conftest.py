@@ -21,6 +21,7 @@ from nats.aio.client import Client as Connection
 
 import holdfast_client
 from holdfast_client import _clock
+from holdfast_client._handle import Handle
 from holdfast_client._session import Session
 
 from .proxy import Proxy
@@ -145,9 +146,15 @@ async def until(holds: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
+def handle_of(lock: holdfast_client.Lock) -> Handle:
+    """Return the lease of a lock."""
+    held = lock._handle  # pyright: ignore[reportPrivateUsage]
+    return held if isinstance(held, Handle) else held.handle
+
+
 async def until_covered(locks: list[holdfast_client.Lock]) -> None:
     """Wait until keeps of sessions renew the locks."""
-    await until(lambda: all(isinstance(lock._handle.keeper, Session) for lock in locks))  # pyright: ignore[reportPrivateUsage]
+    await until(lambda: all(isinstance(handle_of(lock).keeper, Session) for lock in locks))
 
 
 async def until_over(locks: list[holdfast_client.Lock]) -> None:
@@ -158,7 +165,7 @@ async def until_over(locks: list[holdfast_client.Lock]) -> None:
 
 async def until_heard(lock: holdfast_client.Lock) -> None:
     """Wait until the client receives the end of the lease, which it begins to after half a second."""
-    await until(lambda: lock._handle._hints._peeked)  # pyright: ignore[reportPrivateUsage]
+    await until(lambda: handle_of(lock)._hints._peeked)  # pyright: ignore[reportPrivateUsage]
 
 
 async def until_waiting(client: holdfast_client.Client, name: str, count: int = 1) -> None:

@@ -29,6 +29,9 @@ interface Command {
   metadata?: Record<string, string>;
   ephemeral?: boolean;
   renew?: boolean;
+  min_hold_ms?: number;
+  max_hold_ms?: number;
+  cached_ms?: number;
   ms?: number;
   watch?: string;
   pattern?: string;
@@ -97,6 +100,9 @@ function optionsOf(command: Command, signal: AbortSignal): LockOptions {
   if (command.metadata !== undefined) options.metadata = command.metadata;
   if (command.ephemeral !== undefined) options.ephemeral = command.ephemeral;
   if (command.renew !== undefined) options.renew = command.renew;
+  if (command.min_hold_ms !== undefined) options.minHold = command.min_hold_ms;
+  if (command.max_hold_ms !== undefined) options.maxHold = command.max_hold_ms;
+  if (command.cached_ms !== undefined) options.cache = command.cached_ms;
   return options;
 }
 
@@ -127,6 +133,7 @@ async function open(command: Command): Promise<Result> {
   if (command.timeout_ms !== undefined) options.timeout = command.timeout_ms;
   if (command.sessions !== undefined) options.sessions = command.sessions;
   if (command.secret !== undefined) options.secret = new TextEncoder().encode(command.secret);
+  if (command.cached_ms !== undefined) options.cache = command.cached_ms;
   const client = holdfast(nc, options);
   clients.set(name, { holdfast: client, nc });
   return { owner: client.owner };
@@ -157,6 +164,17 @@ async function release(command: Command, signal: AbortSignal): Promise<Result> {
     throw new Failed(error, { at_ns });
   }
   return { at_ns };
+}
+
+/** Waits until others want a lock. */
+async function wanted(command: Command, signal: AbortSignal): Promise<Result> {
+  const lock = lockOf(command);
+  const news = lock.wanted;
+  const any = AbortSignal.any([signal, news, lock.signal]);
+  if (!any.aborted) await new Promise((resolve) => { any.addEventListener("abort", resolve, { once: true }); });
+  if (news.aborted) return {};
+  signal.throwIfAborted();
+  throw lock.signal.reason;
 }
 
 function state(command: Command): Result {
@@ -247,6 +265,10 @@ async function carryOut(command: Command, signal: AbortSignal): Promise<Result> 
     case "set":
       await lockOf(command).set(need(command, "metadata"), { signal });
       return {};
+    case "wanted":
+      return wanted(command, signal);
+    case "cache":
+      return { ...clientOf(command).holdfast.cached };
     case "state":
       return state(command);
     case "within":

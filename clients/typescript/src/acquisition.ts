@@ -22,7 +22,10 @@ const maxPause = 5000;
 const quietPart = 1 / 4;
 /** After how many grants that came too late an acquisition gives up. */
 const maxLate = 3;
-const itself = "this client holds it itself, and locks are not reentrant";
+/** How many tokens the block of a lease has that is to be cached. */
+const firstBlock = 16;
+/** What is said of a wait that the client itself has made vain. */
+export const itself = "this client holds it itself, and locks are not reentrant";
 
 /** One call that acquires a lock. */
 export class Acquisition {
@@ -30,6 +33,7 @@ export class Acquisition {
   readonly #what: Subject;
   #id = randomText();
   #secret: Secret | undefined;
+  #tokens = 0;
   /** When the latest attempt cannot matter any more: its wait and a lease that is granted then are over. */
   #matters = 0;
   #late = 0;
@@ -50,10 +54,11 @@ export class Acquisition {
     const { core, wanted } = this;
     this.signal?.throwIfAborted();
     await core.deployment.known(this.signal);
-    if (wanted.limit > 0 && core.deployment.shards > 0 && !core.deployment.offers("sharing")) {
-      const detail = "the deployment has no shared locks: it lacks the feature sharing";
-      throw new InvalidError({ ...this.#what, detail });
-    }
+    if (wanted.limit > 0 && core.deployment.shards > 0 && !core.deployment.offers("sharing")) this.#lacks("shared locks", "sharing");
+    if (wanted.minHold > 0) this.#needs("a shortest hold", "min_hold");
+    if (wanted.cache > 0) for (const feature of ["tokens", "notices"]) this.#needs("cached locks", feature);
+    // As long as nothing is known of the service, the lock is an ordinary one.
+    if (wanted.cache > 0 && core.deployment.isKnown) this.#tokens = firstBlock;
     this.#secret = core.secret;
     const request: Request = {
       operation: "acquire",
@@ -69,6 +74,16 @@ export class Acquisition {
     }
   }
 
+  /** Refuses what every node has to have, if that is known not to be so. */
+  #needs(what: string, feature: string): void {
+    const { deployment } = this.core;
+    if (deployment.isKnown && !deployment.names(feature)) this.#lacks(what, feature);
+  }
+
+  #lacks(what: string, feature: string): never {
+    throw new InvalidError({ ...this.#what, detail: `the deployment has no ${what}: it lacks the feature ${feature}` });
+  }
+
   #body(): object {
     const { core, wanted } = this;
     const wait = this.#wait();
@@ -80,6 +95,8 @@ export class Acquisition {
       ...(wanted.ephemeral && { durability: "EPHEMERAL" }),
       ...(wanted.metadata && { metadata: wanted.metadata }),
       ...(wanted.limit > 0 && { limit: wanted.limit, permits: wanted.permits }),
+      ...(wanted.minHold > 0 && { min_hold_ms: wanted.minHold }),
+      ...(this.#tokens > 0 && { tokens: this.#tokens }),
       ...(this.#secret && { secret_hash: this.#secret.hash }),
     };
     return core.body(fields, this.#secret);
@@ -116,8 +133,13 @@ export class Acquisition {
       this.#id = randomText(); // the place in the queue ran out, not the wait
       return undefined;
     }
+    if (reply.status === "EXHAUSTED" && this.#tokens > 0) {
+      this.#id = randomText();
+      this.#tokens = 0; // there may be one left
+      return undefined;
+    }
     const error = refused(this.#what, reply);
-    const isOwn = reply.status === "TIMEOUT" && this.core.holds(this.wanted.key, tokenOf(reply.lease));
+    const isOwn = reply.status === "TIMEOUT" && this.core.held.has(this.wanted.key, tokenOf(reply.lease));
     if (isOwn) error.message += `; ${itself}`;
     throw error;
   }
@@ -130,8 +152,11 @@ export class Acquisition {
     const remaining = Math.min(lease.remaining_ms ?? 0, ttl);
     const isHeld = core.clock.now() < sent + remaining - margin(ttl);
     if (isHeld && !core.sender.isClosing) {
-      const keeper = new Extensions(core, this.sessions, new Renewal(sent, remaining, ttl), orderOf(reply) + 1);
-      return new Handle(core, keeper, this.ends, wanted, this.#secret, lease);
+      const renewal = new Renewal(sent, remaining, ttl);
+      const keeper = new Extensions(core, this.sessions, renewal, orderOf(reply) + 1, sent + wanted.maxHold);
+      const handle = new Handle(core, keeper, this.ends, wanted, this.#secret, lease);
+      if ((reply.waiting ?? 0) > 0) handle.noticed();
+      return handle;
     }
     void core.releaseLater(wanted.key, core.body({ token: lease.token }, this.#secret), core.clock.now() + ttl);
     if (core.sender.isClosing) throw unanswered(this.#what, { ending: "closed", definite, cause: undefined });

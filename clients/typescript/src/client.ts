@@ -1,12 +1,13 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import { Acquisition } from "./acquisition.js";
-import { Core, type Held } from "./core.js";
+import { Cache } from "./cache.js";
+import { Core } from "./core.js";
 import { Ends } from "./ends.js";
 import { ClosedError, InvalidError, LockLostError, UnknownOutcomeError } from "./errors.js";
 import { nullIfHeld } from "./failures.js";
-import type { Handle } from "./handle.js";
 import type { LockEvent, LockState } from "./lease.js";
-import { Lock } from "./lock.js";
+import type { Held } from "./leases.js";
+import { Lock, type Holding } from "./lock.js";
 import { requestOf, settingsOf, type LockOptions, type Options } from "./options.js";
 import { getState, queryAll, type LockSnapshot } from "./query.js";
 import { Sessions } from "./sessions.js";
@@ -27,6 +28,7 @@ export class Holdfast implements AsyncDisposable {
   readonly #core: Core;
   readonly #sessions: Sessions;
   readonly #ends: Ends;
+  readonly #cache: Cache;
   readonly #onJeopardy: Options["onJeopardy"];
   #closed: Promise<void> | undefined;
 
@@ -36,12 +38,21 @@ export class Holdfast implements AsyncDisposable {
     this.#core = new Core(nc, settings);
     this.#sessions = new Sessions(this.#core);
     this.#ends = new Ends(nc, settings.prefix);
+    this.#cache = new Cache(this.#core, (request, signal) => new Acquisition(this.#core, this.#sessions, this.#ends, request, signal).run());
     this.#onJeopardy = options.onJeopardy?.bind(options);
   }
 
   /** The name under which all its locks are held. */
   get owner(): string {
     return this.#core.settings.owner;
+  }
+
+  /**
+   * The cached leases: how many there are, those that are being returned included, how many locks had one of them since
+   * the client was made, and how many calls wait for one of them.
+   */
+  get cached(): { leases: number; uses: number; waiting: number } {
+    return { ...this.#cache.counts, uses: this.#cache.uses };
   }
 
   /**
@@ -77,19 +88,19 @@ export class Holdfast implements AsyncDisposable {
     }
     const ifAvailable = (options as LockOptions | null)?.ifAvailable;
     const acquired = this.#acquire(name, options);
-    const handle = await (ifAvailable === true ? acquired.catch(nullIfHeld) : acquired);
-    if (handle === null) return callback(null);
+    const holding = await (ifAvailable === true ? acquired.catch(nullIfHeld) : acquired);
+    if (holding === null) return callback(null);
     let work: { value: T } | { error: unknown };
     try {
-      work = { value: await callback(this.#lock(handle)) };
+      work = { value: await callback(this.#lock(holding)) };
     } catch (error) {
       work = { error };
     }
-    const { isClosed } = handle;
-    const loss = await handle.release().then(() => undefined, lossOf);
+    const { isClosed } = holding;
+    const loss = await holding.release().then(() => undefined, lossOf);
     if ("error" in work) throw loss === undefined || work.error === loss ? work.error : withCause(loss, work.error);
     if (loss !== undefined) throw loss;
-    if (isClosed) throw new ClosedError({ operation: "request", resource: handle.name });
+    if (isClosed) throw new ClosedError({ operation: "request", resource: holding.name });
     return work.value;
   }
 
@@ -145,21 +156,24 @@ export class Holdfast implements AsyncDisposable {
     await this.close();
   }
 
-  async #acquire(name: string, options: LockOptions): Promise<Handle> {
+  async #acquire(name: string, options: LockOptions): Promise<Holding> {
     const wanted = requestOf(name, options, this.#core.settings);
-    return new Acquisition(this.#core, this.#sessions, this.#ends, wanted, options.signal).run();
+    const { signal } = options;
+    if (wanted.cache > 0 || this.#cache.isUsed) return this.#cache.begin(wanted, signal) ?? this.#cache.hold(wanted, signal);
+    return new Acquisition(this.#core, this.#sessions, this.#ends, wanted, signal).run();
   }
 
-  /** Returns the lock of a handle that was acquired. */
-  #lock(handle: Handle): Lock {
-    const lock = new Lock(handle);
-    handle.onJeopardy = (error) => this.#onJeopardy?.(lock, error);
+  /** Returns the lock of what was acquired. */
+  #lock(holding: Holding): Lock {
+    const lock = new Lock(holding);
+    if (this.#onJeopardy !== undefined) holding.onJeopardy = (error) => this.#onJeopardy?.(lock, error);
     return lock;
   }
 
   async #close(): Promise<void> {
     const { alarms, clock, held, sender, settings } = this.#core;
     sender.beginClose();
+    this.#cache.close();
     const done = releaseAll([...held]).then(async (failure) => {
       await this.#core.idle();
       return failure;

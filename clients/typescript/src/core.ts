@@ -6,6 +6,7 @@ import { Deployment } from "./deployment.js";
 import { exchange, insist, type Line, type Request } from "./exchange.js";
 import { unanswered, type Subject } from "./failures.js";
 import { encodeKey } from "./key.js";
+import { Leases } from "./leases.js";
 import { Router } from "./route.js";
 import type { Secret } from "./secret.js";
 import { Sender, type Answer, type Client } from "./sender.js";
@@ -21,15 +22,9 @@ export interface Settings {
   readonly timeout: number;
   readonly prefix: string;
   readonly sessions: boolean;
+  /** How long a released lease is kept for the next request by default, in milliseconds; 0: not at all. */
+  readonly cache: number;
   readonly secret: Secret;
-}
-
-/** A lease that the client holds. */
-export interface Held {
-  readonly key: string;
-  readonly token: bigint;
-  /** Releases it because the client is closed. */
-  close(): Promise<void>;
 }
 
 /** What the requests of a client share, and the leases that it holds. */
@@ -37,7 +32,7 @@ export class Core implements Line, Client {
   readonly clock = new SuspendClock();
   readonly begun = this.clock.now();
   readonly alarms = new Alarms(this.clock);
-  readonly held = new Set<Held>();
+  readonly held = new Leases();
   readonly sender: Sender;
   readonly router: Router;
   readonly deployment: Deployment;
@@ -97,10 +92,6 @@ export class Core implements Line, Client {
     return this.background(() => insist(this, this.release(key, body, deadline)));
   }
 
-  holds(key: string, token: bigint): boolean {
-    return [...this.held].some((lease) => lease.token === token && lease.key === key);
-  }
-
   unanswered(): void {
     this.deployment.refresh();
   }
@@ -110,7 +101,7 @@ export class Core implements Line, Client {
     if (reply?.status !== "GRANTED" || !isAbout(reply, undefined, this.settings.owner)) return;
     const { resource = "", ttl_ms = this.settings.ttl, token } = reply.lease ?? {};
     const key = encodeKey(resource);
-    if (this.holds(key, tokenOf(reply.lease))) return;
+    if (this.held.has(key, tokenOf(reply.lease))) return;
     void this.releaseLater(key, this.body({ token }, this.secret), this.clock.now() + ttl_ms);
   }
 }

@@ -42,6 +42,16 @@ export class Deployment {
     await unless(signal, Promise.race([this.#asking, alarms.wait(this.#patience)])).catch(() => undefined);
   }
 
+  /** What the service says is known. */
+  get isKnown(): boolean {
+    return this.#info !== undefined;
+  }
+
+  /** Reports whether the service names a feature. Some are named only while every node has them. */
+  names(feature: string): boolean {
+    return this.#info?.features?.includes(feature) === true;
+  }
+
   /** Reports whether every node has a feature. Nodes of another version may refuse its fields. */
   offers(feature: string): boolean {
     const { features, nodes, version } = this.#info ?? {};

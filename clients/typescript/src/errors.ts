@@ -75,9 +75,10 @@ export class LockTimeoutError extends HoldfastError {
 
 /**
  * Why a lock is lost: the service says that it is free (`not_held`), that another owner has it (`not_owner`) or that
- * its owner holds another lease of it (`stale_token`), or no renewal was answered in time (`deadline`).
+ * its owner holds another lease of it (`stale_token`), no renewal was answered in time (`deadline`), or its longest hold
+ * is over (`max_hold`).
  */
-export type LossReason = "not_held" | "not_owner" | "stale_token" | "deadline";
+export type LossReason = "not_held" | "not_owner" | "stale_token" | "deadline" | "max_hold";
 
 /** The lease is over, or may be, although the lock was not released. What it protected must stop. */
 export class LockLostError extends HoldfastError {

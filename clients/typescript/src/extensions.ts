@@ -1,8 +1,8 @@
 import { Alarm } from "./alarms.js";
 import type { Core } from "./core.js";
-import { OverloadedError, UnavailableError, UnknownOutcomeError } from "./errors.js";
+import { ExhaustedError, InvalidError, OverloadedError, UnavailableError, UnknownOutcomeError } from "./errors.js";
 import type { HoldfastError, LossReason } from "./errors.js";
-import { maxOrder } from "./estimate.js";
+import { margin, maxOrder } from "./estimate.js";
 import { lossReason, refused, type Subject } from "./failures.js";
 import type { Keeper, Kept } from "./keeper.js";
 import { resendAfter, retryAfter } from "./pauses.js";
@@ -18,10 +18,14 @@ export interface Extended extends Kept {
   readonly key: string;
   /** Whether it is to be extended before its end, and not only for callers. */
   readonly renew: boolean;
+  /** Whether it is to be known when others wait for it. */
+  readonly listens: boolean;
   /** Returns a request about it with these fields. */
   body(fields: object): object;
   /** An answer has shown it. */
   shown(lease: WireLease): void;
+  /** Others wait for it. */
+  noticed(): void;
   /** It is over, as the service says or by the clock. */
   lost(reason: LossReason, reply?: Reply): void;
 }
@@ -47,6 +51,8 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   #agreed: number;
   #asks = 1;
   #callers: Caller[] = [];
+  /** How many tokens the lease is to have in all; 0: as many as it has. */
+  #tokens = 0;
   #failing = false;
 
   /** What the attempts from the number since on name. */
@@ -59,12 +65,16 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** The session that prolongs the lease. */
   #keeper: Session | undefined;
 
-  /** @param order is that of the first attempts: above that of the grant. */
+  /**
+   * @param order is that of the first attempts: above that of the grant.
+   * @param longest is when the longest hold is over, beyond which no attempt asks for time.
+   */
   constructor(
     private readonly core: Core,
     private readonly sessions: Sessions,
     private readonly renewal: Renewal,
     private order: number,
+    private readonly longest = Infinity,
   ) {
     this.#agreed = renewal.agreed;
     this.#channel = core.sender.open(this);
@@ -81,6 +91,11 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** The TTL that attempts ask for. */
   get ttl(): number {
     return this.renewal.asked;
+  }
+
+  /** Why the lease is lost when it is over by the clock. */
+  get overBy(): LossReason {
+    return this.#isLast ? "max_hold" : "deadline";
   }
 
   add(lease: Extended): boolean {
@@ -100,17 +115,16 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
 
   /** Asks for a TTL, and waits for the answer. */
   extend(ttl: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const now = this.core.clock.now();
-      const settle = (error: HoldfastError | undefined): void => {
-        if (error === undefined) resolve();
-        else reject(error);
-      };
-      this.#callers.push({ from: this.#channel.last + 1, until: now + this.core.settings.timeout, settle });
-      this.#leaveKeeper(now);
-      this.#ask(ttl);
-      this.send();
-    });
+    this.#leaveKeeper(this.core.clock.now());
+    this.#ask(ttl);
+    return this.#call();
+  }
+
+  /** Asks for so many tokens in all, and waits for the answer. */
+  grow(tokens: number): Promise<void> {
+    this.#tokens = tokens;
+    this.#change();
+    return this.#call();
   }
 
   /**
@@ -121,7 +135,9 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const lease = this.#lease;
     if (lease === undefined) return;
     const now = clock.now();
-    const session = this.#alone || !lease.renew ? undefined : this.sessions.of(lease.key, this.ttl);
+    if (!this.#cut(now)) return;
+    const isAlone = this.#alone || !lease.renew || this.longest < Infinity;
+    const session = isAlone ? undefined : this.sessions.of(lease.key, this.ttl, lease.listens);
     this.#alone = false;
     if (this.#name(session)) this.#leaveKeeper(now);
     this.renewal.order = deployment.offers("order") ? this.order : 0;
@@ -131,6 +147,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
       ttl_ms: this.ttl,
       ...(this.#session && { session: this.#session.id }),
       ...(order > 0 && { order }),
+      ...(this.#tokens > 0 && { tokens: this.#tokens }),
     });
     if (this.#channel.send(subject, JSON.stringify(body))) {
       this.renewal.sent(this.#channel.last, now, this.#callers.length > 0 ? resendAfter(attempts) : Infinity);
@@ -176,8 +193,10 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const reason = lossReason(reply?.status);
     if (noResponders) this.#noEffect(attempt, new UnavailableError({ ...what, detail: "no node takes requests" }));
     else if (!reply) this.keeperFails(new UnknownOutcomeError({ ...what, detail: "an answer that is no reply" }));
-    else if (reply.status === "EXTENDED") this.#granted(lease, attempt, reply.lease ?? {}, orderOf(reply));
-    else if (reason !== undefined) lease.lost(reason, reply);
+    else if (reply.status === "EXTENDED") {
+      this.#granted(lease, attempt, reply.lease ?? {}, orderOf(reply));
+      if ((reply.waiting ?? 0) > 0) lease.noticed();
+    } else if (reason !== undefined) lease.lost(reason, reply);
     else if (reply.status === "UNAVAILABLE") this.#noEffect(attempt, refused(what, reply));
     else this.#refused(attempt, refused(what, reply));
   }
@@ -188,13 +207,20 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
 
   /** The lease is to be prolonged by its own extensions. */
   get #isRenewed(): boolean {
-    return (this.#keeper === undefined && this.#lease?.renew === true) || this.#callers.length > 0;
+    return (this.#keeper === undefined && this.#lease?.renew === true && !this.#isLast) || this.#callers.length > 0;
+  }
+
+  /** The lease runs until its longest hold is over, but for less than an attempt may ask for. */
+  get #isLast(): boolean {
+    if (this.longest === Infinity) return false;
+    const end = this.renewal.until + margin(this.renewal.agreed);
+    return end > this.longest - this.core.deployment.limits.min_ttl_ms;
   }
 
   #wake(): void {
     const now = this.core.clock.now();
     if (now >= this.until) {
-      this.#lease?.lost("deadline");
+      this.#lease?.lost(this.overBy);
       return;
     }
     const silence = { ...this.#what, detail: "no answer in time" };
@@ -215,11 +241,49 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     else this.core.alarms.set(this.#alarm, at);
   }
 
+  /** Sends an attempt, and waits for its answer or that to a later one. */
+  #call(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (error: HoldfastError | undefined): void => {
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+      const until = this.core.clock.now() + this.core.settings.timeout;
+      this.#callers.push({ from: this.#channel.last + 1, until, settle });
+      this.send();
+    });
+  }
+
+  /**
+   * Has the attempts from now on ask for no more than what is left of the longest hold. Returns false if that is less
+   * than they may ask for: the lease runs out.
+   */
+  #cut(now: number): boolean {
+    const left = Math.floor(this.longest - now);
+    const { min_ttl_ms } = this.core.deployment.limits;
+    if (left >= this.ttl) return true;
+    if (left >= min_ttl_ms) this.#ask(left);
+    else {
+      const detail = `less than ${min_ttl_ms} ms are left of the longest hold, maxHold`;
+      this.#settle(() => true, new InvalidError({ ...this.#what, detail }));
+      this.#schedule();
+    }
+    return left >= min_ttl_ms;
+  }
+
   /** Has the attempts from now on ask for a TTL. */
   #ask(ttl: number): void {
     if (ttl !== this.ttl) this.#change();
     this.#asks = this.#channel.last + 1;
     this.renewal.asked = ttl;
+  }
+
+  /** Has the attempts from now on ask for no tokens, because there are none. The lease was not extended. */
+  #asksLess(error: HoldfastError): void {
+    if (this.#tokens === 0) return;
+    this.#tokens = 0;
+    this.#settle(() => true, error);
+    this.send();
   }
 
   /** Gives the attempts from now on a higher order, also above another one, because they ask for something else. */
@@ -265,7 +329,9 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
       former.disuse();
     }
     const session = this.#session;
-    if (session !== undefined && label === session.label && session.add(this, sent)) this.#keeper = session;
+    if (session === undefined || label !== session.label) return;
+    if (this.#lease?.listens === true) session.listen();
+    if (session !== this.#keeper && session.add(this, sent)) this.#keeper = session;
   }
 
   /** Has the lease prolonged by its own extensions from a moment on, if a session prolongs it. */
@@ -297,7 +363,10 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const namesSession = this.#session !== undefined && attempt >= this.#since;
     this.renewal.drop(attempt);
     if (error instanceof OverloadedError) this.#alone = namesSession; // the shard may have too many sessions
-    else if (namesSession) {
+    else if (error instanceof ExhaustedError) {
+      this.#asksLess(error);
+      return;
+    } else if (namesSession) {
       this.sessions.refuse(); // it may be the session that is refused
       this.send();
       return;

@@ -30,7 +30,7 @@ export function refused(what: Subject, reply: Reply): HoldfastError {
     case "HELD_BACK":
       return new LockHeldError({
         ...failure,
-        detail: `held back after the loss of ${JSON.stringify(holder?.owner ?? "")}`,
+        detail: `held back after the lease of ${JSON.stringify(holder?.owner ?? "")}`,
         holder: reply.holders?.[0] === undefined ? undefined : lockInfo(reply.holders[0]),
       });
     case "TIMEOUT":
@@ -69,11 +69,13 @@ export function lossReason(status: string | undefined): LossReason | undefined {
   }
 }
 
+const overBy: Partial<Record<LossReason, string>> = { deadline: "not renewed in time", max_hold: "its longest hold is over" };
+
 /** Returns the error of a lease that has ended, with what the service said, if it was asked. */
 export function lost(what: Subject, token: bigint, reason: LossReason, reply?: Reply): LockLostError {
   const { error, lease } = reply ?? {};
   const holder = lease === undefined || reason === "not_held" ? undefined : lockInfo(lease);
-  const detail = error ?? (reason === "deadline" ? "not renewed in time" : undefined);
+  const detail = error ?? overBy[reason];
   return new LockLostError({ ...what, detail, holder, token, reason });
 }
 

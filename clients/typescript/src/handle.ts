@@ -1,5 +1,5 @@
 import { Check } from "./check.js";
-import type { Core, Held } from "./core.js";
+import type { Core } from "./core.js";
 import type { Ends } from "./ends.js";
 import { LockReleasedError, UnknownOutcomeError } from "./errors.js";
 import type { HoldfastError, LockLostError, LossReason } from "./errors.js";
@@ -8,11 +8,13 @@ import { exchange, type Outcome } from "./exchange.js";
 import type { Extended, Extensions } from "./extensions.js";
 import { lossReason, lost, refused, unanswered, type Subject } from "./failures.js";
 import { Hints, type Hinted } from "./hints.js";
-import type { LockMode } from "./lease.js";
+import type { LockInfo, LockMode } from "./lease.js";
+import type { Held } from "./leases.js";
+import type { Holding } from "./lock.js";
 import type { Secret } from "./secret.js";
 import type { Answer } from "./sender.js";
 import { unless } from "./signals.js";
-import { orderOf, tokenOf, type Reply, type WireLease } from "./wire.js";
+import { blockOf, lockInfo, orderOf, tokenOf, type Reply, type WireLease } from "./wire.js";
 
 /** A request for a lock. */
 export interface LockRequest {
@@ -28,10 +30,25 @@ export interface LockRequest {
   readonly metadata: Readonly<Record<string, string>> | undefined;
   readonly ephemeral: boolean;
   readonly renew: boolean;
+  readonly minHold: number;
+  /** Infinity: without a bound. */
+  readonly maxHold: number;
+  /** How long the lease is kept after a release; 0: it is not. */
+  readonly cache: number;
+}
+
+/** Follows a lease, on behalf of those who use it. */
+export interface Follower {
+  /** Others wait for it, or were refused because of it. */
+  noticed(): void;
+  /** It may have ended. */
+  doubted(): void;
+  /** It is not held any more. */
+  ended(found: LockLostError | LockReleasedError): void;
 }
 
 /** A lease that the client holds, from its grant to its release or its loss. */
-export class Handle implements Held, Extended, Hinted {
+export class Handle implements Held, Extended, Hinted, Holding {
   readonly name: string;
   readonly key: string;
   readonly mode: LockMode;
@@ -40,6 +57,13 @@ export class Handle implements Held, Extended, Hinted {
   token = 0n;
   fence = "";
   slots: readonly number[] = [];
+  /** How many tokens it has, from token on. */
+  tokens = 0;
+  /** How it was granted, if it is for the cache. */
+  readonly info: LockInfo | undefined;
+  follower: Follower | undefined;
+  listens = false;
+  isWanted = false;
   /** Is called when renewals begin to fail. */
   onJeopardy: ((error: HoldfastError) => unknown) | undefined;
   /** Whether the lock was held until the client was closed. */
@@ -50,6 +74,7 @@ export class Handle implements Held, Extended, Hinted {
   /** When the lease that is not held any more is over at the service, too. */
   #end = 0;
   #signal: AbortController | undefined;
+  #wanted: AbortController | undefined;
   #released: Promise<void> | undefined;
   /** The end of the latest set: the service takes them in the order in which they come. */
   #setting: Promise<unknown> = Promise.resolve();
@@ -70,6 +95,7 @@ export class Handle implements Held, Extended, Hinted {
     this.renew = request.renew;
     this.#isEphemeral = request.ephemeral;
     this.shown(lease);
+    if (request.cache > 0) this.info = lockInfo(lease);
     this.#hints = new Hints(core, ends, this);
     core.held.add(this);
     keeper.add(this);
@@ -85,6 +111,11 @@ export class Handle implements Held, Extended, Hinted {
     return this.keeper.ttl;
   }
 
+  /** Why it is not held any more, as far as is known. */
+  get found(): LockLostError | LockReleasedError | undefined {
+    return this.#found;
+  }
+
   /** Goes by the clock, since a timer may be late. */
   get valid(): boolean {
     return this.#found === undefined && this.core.clock.now() < this.keeper.until;
@@ -96,9 +127,28 @@ export class Handle implements Held, Extended, Hinted {
 
   get signal(): AbortSignal {
     this.#signal ??= new AbortController();
-    this.#look();
+    this.look();
     if (this.#found !== undefined) this.#signal.abort(this.#found);
     return this.#signal.signal;
+  }
+
+  get wanted(): AbortSignal {
+    this.#wanted ??= new AbortController();
+    if (this.isWanted) this.#wanted.abort();
+    else this.listen();
+    return this.#wanted.signal;
+  }
+
+  /** Has it known from now on when others wait for the lease. */
+  listen(): void {
+    if (this.listens || this.#found !== undefined) return;
+    this.listens = true;
+    if (this.renew) this.keeper.send();
+  }
+
+  /** Asks for so many tokens in all. */
+  async grow(tokens: number): Promise<void> {
+    await this.keeper.grow(tokens);
   }
 
   async extend(ttl: number, signal?: AbortSignal): Promise<void> {
@@ -141,7 +191,10 @@ export class Handle implements Held, Extended, Hinted {
   /** Takes the token over, and what came with it. It grows when another client of the owner downgrades the lease. */
   shown(lease: WireLease): void {
     const token = tokenOf(lease);
-    if (token <= this.token) return;
+    if (token < this.token) return;
+    this.tokens = token > this.token ? blockOf(lease) : Math.max(this.tokens, blockOf(lease));
+    if (token === this.token) return;
+    this.follower?.doubted(); // the block does not go on
     this.token = token;
     this.fence = lease.fence ?? "";
     this.slots = Object.freeze([...(lease.slots ?? [])]);
@@ -154,6 +207,18 @@ export class Handle implements Held, Extended, Hinted {
       .catch(() => undefined);
   }
 
+  noticed(): void {
+    if (this.#found !== undefined || this.isWanted) return;
+    this.isWanted = true;
+    this.follower?.noticed(); // before a listener releases the lock
+    this.#wanted?.abort();
+  }
+
+  doubted(): void {
+    this.#hints.doubt();
+    this.follower?.doubted();
+  }
+
   lost(reason: LossReason, reply?: Reply): void {
     if (reason === "deadline") this.keeper.forsake();
     this.#stop(lost(this.#what("hold"), this.token, reason, reply));
@@ -162,9 +227,15 @@ export class Handle implements Held, Extended, Hinted {
 
   /** Asks whether the lease has ended. One that is not renewed must keep its length, so it is not extended. */
   verify(): void {
+    if (this.#found === undefined) this.follower?.doubted();
     if (this.#found !== undefined) return;
     if (this.renew) this.keeper.send();
     else void this.core.background(() => this.#confirm());
+  }
+
+  /** Ends a lease that is over by the clock. */
+  look(): void {
+    if (this.#found === undefined && !this.valid) this.lost(this.keeper.overBy);
   }
 
   #what(operation: string): Subject {
@@ -175,13 +246,8 @@ export class Handle implements Held, Extended, Hinted {
     if (this.#found === undefined && !this.#isEphemeral) this.#hints.follow(this.ttl);
   }
 
-  /** Ends a lease that is over by the clock. */
-  #look(): void {
-    if (this.#found === undefined && !this.valid) this.lost("deadline");
-  }
-
   #mustBeHeld(): void {
-    this.#look();
+    this.look();
     if (this.#found !== undefined) throw this.#found;
   }
 
@@ -201,6 +267,7 @@ export class Handle implements Held, Extended, Hinted {
     this.#hints.stop();
     this.keeper.remove();
     this.core.held.delete(this);
+    this.follower?.ended(found);
     this.#signal?.abort(found);
   }
 
@@ -224,7 +291,7 @@ export class Handle implements Held, Extended, Hinted {
   }
 
   async #release(): Promise<void> {
-    this.#look();
+    this.look();
     if (this.#found !== undefined) {
       this.#postRelease();
       throw this.#found;
@@ -271,7 +338,8 @@ export class Handle implements Held, Extended, Hinted {
    */
   #postRelease(): void {
     const { core } = this;
-    if (this.#found?.code !== "lost" || this.#found.reason !== "deadline" || core.clock.now() >= this.#end) return;
+    const isOverByClock = this.#found?.code === "lost" && ["deadline", "max_hold"].includes(this.#found.reason);
+    if (!isOverByClock || core.clock.now() >= this.#end) return;
     const { subject } = core.router.route("release", this.key, 0);
     core.sender.publish(subject, JSON.stringify(this.body({})));
   }

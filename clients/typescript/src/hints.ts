@@ -23,7 +23,9 @@ export interface Hinted {
  */
 export class Hints implements Follower {
   readonly #begins: number;
+  #follows = false;
   #begun = false;
+  #isDoubted = false;
   #verified = -Infinity;
   readonly #alarm = new Alarm(() => {
     this.#wake();
@@ -43,12 +45,18 @@ export class Hints implements Follower {
 
   /** Follows the events of a lease that has this TTL from now on, if it is long enough. */
   follow(ttl: number): void {
-    if (!this.#begun && ttl >= followFrom) this.core.alarms.set(this.#alarm, this.#begins);
+    if (this.#follows || ttl < followFrom) return;
+    this.#follows = true;
+    this.core.alarms.set(this.#alarm, this.#begins);
+  }
+
+  received(token: bigint): void {
+    if (token === this.lease.token) this.doubt();
   }
 
   /** Has the service asked after a pause. */
-  received(token: bigint): void {
-    if (token !== this.lease.token) return;
+  doubt(): void {
+    this.#isDoubted = true;
     this.core.alarms.set(this.#alarm, Math.max(this.core.clock.now(), this.#verified + verifyPause));
   }
 
@@ -58,12 +66,13 @@ export class Hints implements Follower {
   }
 
   #wake(): void {
-    if (this.#begun) {
-      this.#verified = this.core.clock.now();
-      this.lease.verify();
-    } else {
+    if (this.#follows && !this.#begun) {
       this.#begun = true;
       this.ends.add(this);
     }
+    if (!this.#isDoubted) return;
+    this.#isDoubted = false;
+    this.#verified = this.core.clock.now();
+    this.lease.verify();
   }
 }

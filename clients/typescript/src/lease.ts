@@ -24,6 +24,8 @@ export interface LockInfo {
   readonly metadata: Readonly<Record<string, string>>;
   /** The lease ends with the node. */
   readonly ephemeral: boolean;
+  /** How many tokens it has, from `token` on, and the next lease has a higher one; more than 1 only of a cached lock. */
+  readonly tokens: number;
 }
 
 /** A request that waits for a lock. */
@@ -54,15 +56,15 @@ export interface LockState {
   readonly holders: readonly LockInfo[];
   /** How many requests wait. */
   readonly waiting: number;
-  /** Set if a lease was lost that holds the lock back: no other owner gets it for now. */
+  /** Set if a lease that has ended holds the lock back: no other owner gets it for now. */
   readonly heldBack?: HeldBack;
 }
 
 /** Why a free lock is granted to no other owner. */
 export interface HeldBack {
-  /** The owner whose lease was lost. */
+  /** The owner whose lease was lost, or was released before its shortest hold was over. */
   readonly owner: string;
-  /** The token of the lease that was lost. */
+  /** The token of that lease. */
   readonly token: bigint;
   /** How long at most, in milliseconds; 0: until the loss is confirmed. */
   readonly left: number;
@@ -88,4 +90,6 @@ export interface LockEvent {
   readonly reason: string;
   /** The lost lease holds the lock back: it is not free yet. */
   readonly heldBack: boolean;
+  /** For how many milliseconds the lock is not free yet, because the shortest hold of its lease is not over; else 0. */
+  readonly resting: number;
 }

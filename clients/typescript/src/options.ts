@@ -7,7 +7,7 @@ import type { LockMode } from "./lease.js";
 import type { Lock } from "./lock.js";
 import { randomText } from "./random.js";
 import { newSecret } from "./secret.js";
-import { readers } from "./wire.js";
+import { contract, readers } from "./wire.js";
 
 const maxPermits = 1000;
 
@@ -26,6 +26,10 @@ export interface Options {
   prefix?: string;
   /** Keep the locks of a shard alive with one request, if the service can do that; true by default. */
   sessions?: boolean;
+  /**
+   * `cache` of the locks for which it is left out; 0 by default. It has no effect on those that are never cached.
+   */
+  cache?: number;
   /**
    * 16 to 64 bytes that cannot be guessed. Only clients that have it can release or extend the locks of this client. By
    * default a random one.
@@ -64,17 +68,34 @@ export interface LockOptions {
    * Lock.extend}.
    */
   renew?: boolean;
+  /**
+   * The shortest hold, in milliseconds; 0 by default, at most 3 600 000. Nobody gets the lock before so much time has
+   * passed since it was granted, however early it is released. For exclusive locks that are not ephemeral.
+   */
+  minHold?: number;
+  /**
+   * The longest hold, in milliseconds; without a bound by default. The lock is lost before so much time has passed since
+   * it was asked for, whatever its holder does.
+   */
+  maxHold?: number;
+  /**
+   * Keep the lease of the lock when it is released, and give it to the next request of this client for the lock, with
+   * the same TTL and metadata, without asking the service; until it was not used for so many milliseconds, or others
+   * want it. 0: not. For exclusive locks that are renewed and have no shortest or longest hold.
+   */
+  cache?: number;
   /** Ends the wait. The call rejects with the reason of the signal. A lock that was acquired is not affected. */
   signal?: AbortSignal;
 }
 
 /** The type of each option; "any" of one that has a rule of its own. */
 const clientOptions = {
-  owner: "any", ttl: "any", timeout: "any", prefix: "any", sessions: "boolean", secret: "any", onJeopardy: "function",
+  owner: "any", ttl: "any", timeout: "any", prefix: "any", sessions: "boolean", cache: "any", secret: "any",
+  onJeopardy: "function",
 };
 const lockOptions = {
   ttl: "any", wait: "any", ifAvailable: "boolean", mode: "any", permits: "any", limit: "any", metadata: "any",
-  ephemeral: "boolean", renew: "boolean", signal: "any",
+  ephemeral: "boolean", renew: "boolean", minHold: "any", maxHold: "any", cache: "any", signal: "any",
 };
 
 /** Returns the settings of a client. */
@@ -98,6 +119,7 @@ export function settingsOf(options: Options): Settings {
     ttl: check.ttl(options.ttl ?? 30_000),
     timeout: check.millis("timeout", options.timeout ?? 15_000),
     sessions: options.sessions ?? true,
+    cache: check.millis("cache", options.cache ?? 0, 0),
     secret: newSecret(secret),
   };
 }
@@ -108,18 +130,22 @@ export function requestOf(name: string, options: LockOptions, settings: Settings
   const check = new Check("acquire", resource);
   check.known(options, lockOptions);
   check.signal(options.signal);
-  const { wait = Infinity, ifAvailable = false, mode, permits = 1, metadata } = options;
+  const { wait = Infinity, ifAvailable = false, mode, permits = 1, metadata, minHold = 0, maxHold = Infinity } = options;
   check.rule([undefined, "exclusive", "shared"].includes(mode), "mode", 'be "exclusive" or "shared"', mode);
   check.rule(typeof wait === "number" && wait >= 0, "wait", "be a number of milliseconds from 0 on", wait);
   check.rule(!ifAvailable || options.wait === undefined || wait === 0, "wait", "be left out beside ifAvailable", wait);
   const limit = limitOf(check, options);
+  check.millis("minHold", minHold, 0, contract.max_delay_ms);
+  check.rule(minHold === 0 || limit <= 1, "minHold", "be left out of a shared lock", minHold);
+  check.rule(minHold === 0 || options.ephemeral !== true, "minHold", "be left out beside ephemeral", minHold);
+  if (maxHold !== Infinity) check.millis("maxHold", maxHold, contract.min_ttl_ms);
   check.integer("permits", permits, maxPermits);
   check.rule(permits <= Math.max(limit, 1), "permits", `be at most the limit, ${Math.max(limit, 1)}`, permits);
   if (metadata !== undefined) check.metadata(metadata);
   return {
     name: resource,
     key: encodeKey(resource),
-    ttl: check.ttl(options.ttl ?? settings.ttl),
+    ttl: Math.min(check.ttl(options.ttl ?? settings.ttl), maxHold),
     wait: ifAvailable ? 0 : Math.ceil(wait),
     mode: limit > 1 ? "shared" : "exclusive",
     limit: limit > 1 ? limit : 0,
@@ -127,7 +153,27 @@ export function requestOf(name: string, options: LockOptions, settings: Settings
     metadata: metadata === undefined ? undefined : { ...metadata },
     ephemeral: options.ephemeral ?? false,
     renew: options.renew ?? true,
+    minHold,
+    maxHold,
+    cache: cacheOf(check, options, limit, settings),
   };
+}
+
+/** Returns how long the lease is kept after a release. A default of the client is not for each lock. */
+function cacheOf(check: Check, options: LockOptions, limit: number, settings: Settings): number {
+  const cache = check.millis("cache", options.cache ?? settings.cache, 0);
+  if (cache === 0) return 0;
+  const other = neverCached(options, limit);
+  check.rule(other === undefined || options.cache === undefined, "cache", `be left out beside ${other ?? ""}`, cache);
+  return other === undefined ? cache : 0;
+}
+
+/** Returns the option because of which a lock is not cached; undefined if there is none. */
+function neverCached({ mode, renew, minHold = 0, maxHold = Infinity }: LockOptions, limit: number): string | undefined {
+  if (limit > 1) return mode === "shared" ? 'mode "shared"' : "limit";
+  if (renew === false) return "renew: false";
+  if (minHold > 0) return "minHold";
+  return maxHold < Infinity ? "maxHold" : undefined;
 }
 
 function limitOf(check: Check, { mode, limit }: LockOptions): number {

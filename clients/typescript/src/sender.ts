@@ -47,6 +47,11 @@ export class Channel {
     readonly listener: Listener,
   ) {}
 
+  /** A subject whose messages the listener gets as answers to the attempt 0, which there is not. */
+  get subject(): string {
+    return this.sender.subjectOf(this.id, 0);
+  }
+
   /** Sends an attempt. Returns false if it was certainly not sent. */
   send(subject: string, body: string): boolean {
     return this.sender.publish(subject, body, this.id, ++this.last);
@@ -131,11 +136,16 @@ export class Sender implements Publisher {
     // What is published without a connection would pile up, and go out at once and late when there is one again.
     if (!this.#connected || this.isOff) return false;
     try {
-      this.nc.publish(subject, body, { reply: this.#inbox + this.#names.of(channel, attempt) });
+      this.nc.publish(subject, body, { reply: this.subjectOf(channel, attempt) });
       return true;
     } catch {
       return false;
     }
+  }
+
+  /** Returns where the answers to an attempt of a channel come. */
+  subjectOf(channel: number, attempt: number): string {
+    return this.#inbox + this.#names.of(channel, attempt);
   }
 
   disconnected(): void {

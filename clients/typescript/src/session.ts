@@ -55,6 +55,8 @@ export class Session implements Keeper<Member>, Listener {
   /** Undefined: no lease is in the session, so no keeps are sent. */
   #renewal: Renewal | undefined;
   #over = false;
+  /** Its keeps ask for notices. */
+  #listens = false;
   /** A lease may be in it that has to run out. */
   #forsaken = false;
   #failing = false;
@@ -95,6 +97,13 @@ export class Session implements Keeper<Member>, Listener {
     this.#users--;
     this.#moved = this.core.clock.now();
     if (this.#users === 0 && this.#renewal === undefined) this.close(); // it has no alarm that would
+  }
+
+  /** Asks for notices from now on, for a lease in it that listens. */
+  listen(): void {
+    if (this.#over || this.#listens || !this.core.deployment.names("notices")) return;
+    this.#listens = true;
+    if (this.#renewal !== undefined) this.#send(this.#renewal);
   }
 
   /** Prolongs a lease that an extension sent at a moment has put into the session. */
@@ -140,13 +149,16 @@ export class Session implements Keeper<Member>, Listener {
     if (this.#renewal.hasOpen() || this.#failing) this.#send(this.#renewal);
   }
 
-  answered({ attempt, noResponders, reply }: Answer): void {
+  answered({ attempt, json, noResponders, reply }: Answer): void {
     const renewal = this.#renewal;
-    if (renewal === undefined) return;
+    if (attempt === 0) this.core.held.noticed(json ?? {});
+    if (attempt === 0 || renewal === undefined) return;
     const what = { operation: "keep" };
     if (noResponders) this.#noEffect(renewal, attempt, new UnavailableError({ ...what, detail: "no node takes requests" }));
-    else if (reply?.status === "EXTENDED") this.#prolonged(renewal, attempt, reply);
-    else if (reply?.status === "UNAVAILABLE" || reply?.status === "OVERLOADED") {
+    else if (reply?.status === "EXTENDED") {
+      this.#prolonged(renewal, attempt, reply);
+      this.core.held.wanted(reply.wanted);
+    } else if (reply?.status === "UNAVAILABLE" || reply?.status === "OVERLOADED") {
       this.#noEffect(renewal, attempt, refused(what, reply));
     } else {
       if (reply?.status !== "NOT_HELD") this.observer.refuse(); // else its leases have ended, or left it
@@ -188,7 +200,12 @@ export class Session implements Keeper<Member>, Listener {
     const { clock, deployment, router, secret } = this.core;
     const route = router.route("keep", this.id, renewal.attempts, this.shard);
     const now = clock.now();
-    const body = { ttl_ms: this.ttl, ...(secret && deployment.offers("keep_secret") && { secret: secret.secret }) };
+    const body = {
+      ttl_ms: this.ttl,
+      // Through a service import no message but an answer comes; the answers to keeps have what others wait for.
+      ...(this.#listens && { notices: true, ...(deployment.names("batch") && { alive: this.#channel.subject }) }),
+      ...(secret && deployment.offers("keep_secret") && { secret: secret.secret }),
+    };
     if (this.#channel.send(route.subject, JSON.stringify(body))) renewal.sent(this.#channel.last, now);
     else renewal.notSent(now);
     this.#schedule(renewal);

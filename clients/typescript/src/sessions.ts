@@ -17,10 +17,13 @@ export class Sessions implements Observer {
 
   constructor(private readonly core: Core) {}
 
-  /** Returns the session that an extension of a lease is to name; undefined if none. */
-  of(key: string, ttl: number): Session | undefined {
+  /**
+   * Returns the session that an extension of a lease is to name; undefined if none. A lease that listens for notices
+   * needs one.
+   */
+  of(key: string, ttl: number, listens: boolean): Session | undefined {
     const { clock, deployment, held, settings } = this.core;
-    if (!settings.sessions || held.size < 2) return undefined;
+    if (!settings.sessions || (held.size < 2 && !listens)) return undefined;
     if (!deployment.offers("sessions") || clock.now() < this.#refusedUntil) return undefined;
     const shard = shardOf(key, deployment.shards);
     const id = idOf(shard, ttl);

@@ -19,6 +19,7 @@ interface WireEvent {
   at_ms?: string;
   reason?: string;
   held_back?: boolean;
+  resting_ms?: number;
 }
 
 const kinds = new Set<string>(["ACQUIRED", "EXTENDED", "RELEASED", "EXPIRED", "BROKEN", "CONFIRMED", "UPDATED"]);
@@ -142,7 +143,7 @@ function failureOf({ isClosing, isOff }: Sender): HoldfastError | undefined {
 
 function eventOf(message: Msg, prefix: string): LockEvent | undefined {
   const event: WireEvent = jsonOf(message) ?? {};
-  const { kind, lease, shard = 0, position = "0", index = 0, at_ms = "0", reason = "", held_back = false } = event;
+  const { kind, lease, shard = 0, position = "0", index = 0, at_ms = "0", reason = "" } = event;
   if (kind === undefined || !kinds.has(kind) || lease === undefined) return undefined;
   try {
     const lock = lockInfo(lease);
@@ -156,7 +157,8 @@ function eventOf(message: Msg, prefix: string): LockEvent | undefined {
       lock,
       at: new Date(Number(at_ms)),
       reason,
-      heldBack: held_back,
+      heldBack: event.held_back ?? false,
+      resting: event.resting_ms ?? 0,
     };
   } catch {
     return undefined;

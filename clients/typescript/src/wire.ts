@@ -19,6 +19,7 @@ export interface WireLease {
   limit?: number;
   slots?: number[];
   session?: string;
+  tokens?: number;
 }
 
 /** The answer to a request about one resource. */
@@ -34,6 +35,15 @@ export interface Reply {
   left_ms?: number;
   losses?: string;
   order?: string;
+  wanted?: string[];
+}
+
+/** What the owner of a shard says about a lease of a session, unasked. */
+export interface Notice {
+  resource?: string;
+  token?: string;
+  waiting?: number;
+  ended?: boolean;
 }
 
 /** One page of a listing. */
@@ -56,10 +66,15 @@ export interface Limits {
   min_ttl_ms: number;
   max_ttl_ms: number;
   max_wait_ms: number;
+  max_delay_ms: number;
 }
 
 /** The limits of the contract. A deployment may have narrower ones. */
-export const contract: Limits = { min_ttl_ms: 100, max_ttl_ms: 86_400_000, max_wait_ms: 3_600_000 };
+export const contract: Limits = { min_ttl_ms: 100, max_ttl_ms: 86_400_000, max_wait_ms: 3_600_000, max_delay_ms: 3_600_000 };
+
+/** How many tokens a lease may have, and how many more an extend may ask for. */
+export const maxTokens = 4_000_000_000;
+export const maxGrowth = 1_000_000;
 
 /** What the service says about itself. */
 export interface Info {
@@ -89,6 +104,11 @@ export function jsonOf(message: Msg): object | undefined {
 export function tokenOf(lease: WireLease | undefined): bigint {
   const token = lease?.token;
   return typeof token === "string" && /^[0-9]{1,20}$/.test(token) ? BigInt(token) : 0n;
+}
+
+/** Returns how many tokens a lease in an answer has. */
+export function blockOf({ tokens = 1 }: WireLease): number {
+  return Number.isInteger(tokens) && tokens >= 1 ? Math.min(tokens, maxTokens) : 1;
 }
 
 /** Returns the highest number among the extends or the sets of the lease; 0: they had none. */
@@ -126,6 +146,7 @@ export function lockInfo(lease: WireLease): LockInfo {
     acquiredAt: new Date(Number(lease.acquired_at_ms ?? 0)),
     metadata: lease.metadata ?? {},
     ephemeral: lease.durability === "EPHEMERAL",
+    tokens: blockOf(lease),
   };
 }
 

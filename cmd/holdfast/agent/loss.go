@@ -28,8 +28,8 @@ type loss struct {
 
 // String returns the loss for a message.
 func (l loss) String() string {
-	return fmt.Sprintf("%s%s by %s, token %d", display.Name(l.lease.Resource), cli.OfTenant(l.tenant),
-		display.Quote(l.lease.Owner), l.lease.Token)
+	return fmt.Sprintf("%s%s by %s, %s", display.Name(l.lease.Resource), cli.OfTenant(l.tenant),
+		display.Quote(l.lease.Owner), cli.NamedTokens(l.lease.Token, l.lease.Tokens))
 }
 
 // environ returns the environment for the command, without the variables that an outer command of holdfast has set.
@@ -45,7 +45,7 @@ func (l loss) environ(base []string) ([]string, error) {
 	environ := append(settings.ForCommand(base),
 		settings.VariableResource+"="+l.lease.Resource,
 		settings.VariableToken+"="+l.lease.Token.String(),
-		settings.VariableFence+"="+l.lease.Fence.String(),
+		settings.VariableFence+"="+l.fence().String(),
 		settings.VariableHolder+"="+l.lease.Owner,
 		settings.VariableLoss+"="+l.how(),
 		settings.VariableReason+"="+l.reason,
@@ -60,6 +60,14 @@ func (l loss) environ(base []string) ([]string, error) {
 		}
 	}
 	return environ, nil
+}
+
+// fence returns the highest number that the holder may have shown to the protected resource.
+func (l loss) fence() holdfast.Token {
+	if l.lease.Tokens > 1 {
+		return l.lease.Token + holdfast.Token(l.lease.Tokens) - 1 // mutant: MarkBelowTheBlock
+	}
+	return l.lease.Fence
 }
 
 // plainKey matches the keys that have a variable of their own. No two of them have the same one.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 )
 
@@ -22,7 +23,7 @@ func newReporter(w io.Writer, verbose bool) *reporter {
 	return &reporter{display.NewReporter(w, verbose), verbose || display.Columns(w) > 0}
 }
 
-// waiting reports what the lock command waits for: the holder, or the end of the hold after a loss. On a terminal it
+// waiting reports what the lock command waits for: the holder, or the end of a hold after the last lease. On a terminal it
 // does so without --verbose.
 func (r *reporter) waiting(resource string, refusal *holdfast.Error) {
 	if !r.chatty {
@@ -32,20 +33,21 @@ func (r *reporter) waiting(resource string, refusal *holdfast.Error) {
 	case refusal.Lost != nil:
 		r.Print("waiting for %s, %s", display.Name(resource), heldBack(refusal.Lost))
 	case refusal.Holder != nil:
-		r.Print("waiting for %s, held by %s, token %d", display.Name(resource), display.Quote(refusal.Holder.Owner),
-			refusal.Holder.Token)
+		r.Print("waiting for %s, held by %s, %s", display.Name(resource), display.Quote(refusal.Holder.Owner),
+			cli.NamedTokens(refusal.Holder.Token, refusal.Holder.Tokens))
 	default:
 		r.Print("waiting for %s", display.Name(resource))
 	}
 }
 
-// heldBack says for how long a resource is held back, and why.
+// heldBack says for how long a resource is held back, and after which lease: a lost one, or one whose shortest hold is
+// not over.
 func heldBack(l *holdfast.Loss) string {
-	lost := fmt.Sprintf("%s, token %d", display.Quote(l.Owner), l.Token)
+	ended := display.Quote(l.Owner) + ", " + cli.NamedTokens(l.Token, l.Tokens)
 	if l.Left == 0 {
-		return fmt.Sprintf("held back until the loss of %s, is confirmed", lost)
+		return fmt.Sprintf("held back until the loss of %s, is confirmed", ended)
 	}
-	return fmt.Sprintf("held back for %s after the loss of %s", display.Duration(l.Left), lost)
+	return fmt.Sprintf("held back for %s after the lease of %s", display.Duration(l.Left), ended)
 }
 
 // jeopardy is the client's callback for renewals that begin to fail, or that succeed again (a nil err).

@@ -14,9 +14,11 @@ import (
 type lease struct {
 	Resource, Tenant, Owner, Kind, Slots string
 	Token                                uint64
-	Session                              string
-	Ephemeral                            bool
-	Metadata                             map[string]string
+	// Tokens is how many tokens it has, from Token on; 0: one.
+	Tokens    uint32
+	Session   string
+	Ephemeral bool
+	Metadata  map[string]string
 	// Lost: the lease is lost and holds its resource back. What is left is that of the hold then; 0: until it is
 	// confirmed.
 	Lost bool
@@ -27,7 +29,7 @@ type lease struct {
 func newLease(m *messages.Lease, lost bool) lease {
 	return lease{
 		Resource: m.GetResource(), Tenant: m.GetTenant(), Owner: m.GetOwner(), Kind: cli.KindOf(m),
-		Slots: cli.Slots(m.GetSlots()), Token: m.GetToken(),
+		Slots: cli.Slots(m.GetSlots()), Token: m.GetToken(), Tokens: m.GetTokens(),
 		Session: m.GetSession(), Ephemeral: m.GetDurability() == messages.Durability_EPHEMERAL,
 		Metadata: m.GetMetadata(),
 		Lost:     lost, Age: age(m.GetAcquiredAtMs()), Left: cli.Millis(m.GetRemainingMs()),
@@ -38,7 +40,7 @@ func newLease(m *messages.Lease, lost bool) lease {
 func leaseOf(l holdfast.Lease) lease {
 	return lease{
 		Resource: l.Resource, Tenant: l.Tenant, Owner: l.Owner, Kind: cli.Kind(l.Limit,
-			len(l.Slots)), Slots: cli.Slots(l.Slots), Token: uint64(l.Token),
+			len(l.Slots)), Slots: cli.Slots(l.Slots), Token: uint64(l.Token), Tokens: l.Tokens,
 		Session: l.Session, Ephemeral: l.Ephemeral, Metadata: l.Metadata,
 		Age: max(time.Since(l.AcquiredAt), 0), Left: l.Remaining, TTL: l.TTL,
 	}
@@ -69,6 +71,17 @@ func (l lease) Remains() string {
 		return "until the loss is confirmed"
 	}
 	return duration(l.Left)
+}
+
+// Range returns the token of the lease, or of a block the first and the last one.
+func (l lease) Range() string { return cli.Tokens(l.Token, l.Tokens) }
+
+// Named returns the [lease.Range] for a sentence.
+func (l lease) Named() string { return cli.NamedTokens(l.Token, l.Tokens) }
+
+// has reports whether the lease has the token.
+func (l lease) has(token uint64) bool {
+	return token >= l.Token && token-l.Token < uint64(max(l.Tokens, 1))
 }
 
 // Entries returns the metadata in the order of their names.

@@ -26,7 +26,8 @@ type lock struct {
 	LastToken uint64
 	// Back is how long the resource is held back; 0: until the loss is confirmed.
 	Back time.Duration
-	// Holders are the leases that are held, Lost the first lost one if the resource is held back.
+	// Holders are the leases that are held, Lost the first of those that have ended if the resource is held back: it
+	// was lost, or its shortest hold is not over.
 	Holders []lease
 	Lost    *lease
 	Waiters []waiter
@@ -116,8 +117,7 @@ func (l *lock) broken(token string) string {
 		return ""
 	}
 	if slices.ContainsFunc(l.History.Rows, func(c change) bool {
-		return c.Kind == kindBroken &&
-			c.Token == uint64(of)
+		return c.Kind == kindBroken && c.has(uint64(of))
 	}) {
 		return fmt.Sprintf("The lease with token %d is broken.", of)
 	}
@@ -129,7 +129,7 @@ func (l *lock) fingerprint() string {
 	var b strings.Builder
 	fmt.Fprint(&b, l.State, l.LastToken)
 	for _, h := range l.Holders {
-		fmt.Fprint(&b, " ", h.Token, h.Metadata) // prints a map in the order of its keys
+		fmt.Fprint(&b, " ", h.Range(), h.Metadata) // prints a map in the order of its keys
 	}
 	return b.String()
 }

@@ -13,6 +13,10 @@ await run(async (servers) => {
       const lock = await hf.acquire(name);
       await lock.release();
     },
+    async cachedPair(name) {
+      const lock = await hf.acquire(name, { cache: 60_000 });
+      await lock.release();
+    },
     async hold(name) {
       held.push(await hf.acquire(name));
     },

@@ -15,13 +15,22 @@ function used() {
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** pairs has so many tasks lock and unlock, each a resource of its own. */
-async function pairs(client, tasks, seconds) {
+function pairs(client, tasks, seconds) {
+  return repeat((i) => client.pair(`pairs.node.${i}`), tasks, seconds);
+}
+
+/** cached does the same with locks that the client caches. */
+function cached(client, tasks, seconds) {
+  return repeat((i) => client.cachedPair(`cached.node.${i}`), tasks, seconds);
+}
+
+async function repeat(pair, tasks, seconds) {
   const all = [];
   const cpu = used();
   const begun = performance.now();
   const work = async (i) => {
     for (let since = begun; since - begun < 1000 * seconds; ) {
-      await client.pair(`pairs.node.${i}`);
+      await pair(i);
       const now = performance.now();
       all.push(now - since);
       since = now;
@@ -55,7 +64,7 @@ async function loss(client, losses) {
 export async function run(open) {
   const [load, url, number, seconds] = process.argv.slice(2);
   const client = await open(url);
-  const loads = { pairs, hold, loss };
+  const loads = { pairs, cached, hold, loss };
   const figures = await loads[load](client, Number(number), Number(seconds));
   console.log(JSON.stringify(figures));
   await client.close();

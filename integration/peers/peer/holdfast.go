@@ -49,7 +49,7 @@ func (h Holdfast) Start(ctx context.Context, env Environment) (*Deployment, erro
 	d.add(h.Name+"-keep", []Workload{Keep}, func(_ context.Context, n int) (Session, error) {
 		return newKeepSession(ncs[n%len(ncs)], d.service.Shards, n), nil
 	})
-	h.addGoClient(d, ncs)
+	h.addGoClients(d, ncs)
 	return d, nil
 }
 
@@ -181,13 +181,20 @@ func (s *plainSession) Unlock(ctx context.Context) error {
 	return s.client.Release(ctx, s.key, s.token)
 }
 
-// addGoClient adds the peer that uses the Go client, one on each connection.
-func (h Holdfast) addGoClient(d *Deployment, ncs []*nats.Conn) {
+// addGoClients adds the peers that use the Go client, one on each connection; the one that caches uses one client for
+// all, as one process does.
+func (h Holdfast) addGoClients(d *Deployment, ncs []*nats.Conn) {
+	addGoClient(d, h.Name+"-go", plain, ncs, holdfast.TTL(ttl))
+	addGoClient(d, h.Name+"-cached", []Workload{Cached}, ncs[:1], holdfast.TTL(ttl), holdfast.Cached(idle)).fills = true
+}
+
+func addGoClient(d *Deployment, name string, workloads []Workload, ncs []*nats.Conn,
+	options ...holdfast.AcquireOption) *Peer {
 	clients := make([]*holdfast.Client, len(ncs))
-	d.add(h.Name+"-go", plain, func(_ context.Context, n int) (Session, error) {
+	return d.add(name, workloads, func(_ context.Context, n int) (Session, error) {
 		n %= len(ncs)
 		if clients[n] != nil {
-			return &goSession{client: clients[n]}, nil
+			return &goSession{client: clients[n], options: options}, nil
 		}
 		c, err := holdfast.New(ncs[n], holdfast.Timeout(patience))
 		if err != nil {
@@ -199,14 +206,15 @@ func (h Holdfast) addGoClient(d *Deployment, ncs []*nats.Conn) {
 			_ = c.Close(ctx) // its leases run out
 		})
 		clients[n] = c
-		return &goSession{client: c}, nil
+		return &goSession{client: c, options: options}, nil
 	})
 }
 
 // goSession uses the Go client as an application does.
 type goSession struct {
-	client *holdfast.Client
-	lock   *holdfast.Lock
+	client  *holdfast.Client
+	options []holdfast.AcquireOption
+	lock    *holdfast.Lock
 }
 
 // Lock implements [Session].
@@ -215,7 +223,7 @@ func (s *goSession) Lock(ctx context.Context, resource string, wait bool) (token
 	if wait {
 		acquire = s.client.Acquire
 	}
-	if s.lock, err = acquire(ctx, resource, holdfast.TTL(ttl)); err != nil {
+	if s.lock, err = acquire(ctx, resource, s.options...); err != nil {
 		return 0, err
 	}
 	return uint64(s.lock.Token()), nil

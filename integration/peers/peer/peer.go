@@ -18,6 +18,8 @@ const (
 	// patience bounds a call, in addition to the time in a queue, and longestWait that time.
 	patience    = time.Minute
 	longestWait = time.Minute
+	// idle is for how long a cached lease is kept: longer than a measurement.
+	idle = 10 * time.Minute
 )
 
 // Session is one client of a service. It serves one goroutine and holds at most one lock at a time.
@@ -80,6 +82,8 @@ type Peer struct {
 	Deployment *Deployment
 	// workloads are those that the peer can do.
 	workloads []Workload
+	// fills: the clients keep what they have locked, so each resource is locked once before a measurement.
+	fills bool
 	// lone: only one client is measured.
 	lone bool
 	// open returns the session of the nth client.
@@ -91,6 +95,9 @@ type Peer struct {
 func (p *Peer) Runs(w Workload, clients int) bool {
 	return slices.Contains(p.workloads, w) && (!p.lone || w == Hot || clients == 1)
 }
+
+// Fills reports whether each resource is to be locked once before a measurement.
+func (p *Peer) Fills() bool { return p.fills }
 
 // Sessions returns the sessions of the clients; of one alone if the peer is measured with no more.
 func (p *Peer) Sessions(ctx context.Context, clients int) ([]Session, error) {

@@ -90,7 +90,7 @@ type starter struct {
 // starters returns those of the deployments that have so many nodes.
 func (r *run) starters(nodes int) (all []starter) {
 	for _, h := range r.holdfasts {
-		all = append(all, starter{[]string{h.Name, h.Name + "-go", h.Name + "-keep"}, h.Start})
+		all = append(all, starter{[]string{h.Name, h.Name + "-go", h.Name + "-keep", h.Name + "-cached"}, h.Start})
 	}
 	all = append(all, starter{[]string{"etcd"}, peer.StartEtcd})
 	if nodes == 1 {

@@ -50,6 +50,11 @@ func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length 
 			return err
 		}
 	}
+	if p.Fills() {
+		if err := p.fill(ctx, row.Case); err != nil {
+			return err
+		}
+	}
 	var begin, end time.Duration
 	var known bool
 	result, err := load.Run(ctx, load.Plan{

@@ -16,7 +16,7 @@ import (
 )
 
 // Peers are the names of all peers, in the order of the report.
-var Peers = []string{"holdfast", "holdfast-go", "holdfast-keep", "etcd", "redis", "redis-rueidis", "kv", "nats", "publish", "fsync"}
+var Peers = []string{"holdfast", "holdfast-go", "holdfast-keep", "holdfast-cached", "etcd", "redis", "redis-rueidis", "kv", "nats", "publish", "fsync"}
 
 // AgainstName is the name of an older Holdfast in the report.
 const AgainstName = "against"

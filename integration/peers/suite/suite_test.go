@@ -43,7 +43,7 @@ func TestOneNode(t *testing.T) {
 		peer.Hot:    "holdfast holdfast-go etcd redis redis-rueidis kv publish",
 		peer.Extend: "holdfast holdfast-go etcd redis redis-rueidis nats kv",
 		peer.Keep:   "holdfast-keep etcd redis redis-rueidis kv",
-		peer.Cached: "etcd redis redis-rueidis kv",
+		peer.Cached: "holdfast-cached etcd redis redis-rueidis kv",
 	}
 	for w, names := range want {
 		wantRows(t, r.Compared, report.Case{Nodes: 1, Workload: w, Clients: 1, Resources: 50}, names)

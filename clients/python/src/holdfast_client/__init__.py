@@ -8,6 +8,7 @@ While the block runs, the lock is renewed. If it is lost, the block is cancelled
 All names below belong to one event loop; holdfast_client.sync has a client for threads.
 """
 
+from ._cache import CacheStats
 from ._client import Client
 from ._connect import connect
 from ._errors import (
@@ -41,6 +42,7 @@ __all__ = [
     "Lock",
     "LockScope",
     "Watch",
+    "CacheStats",
     "Lease",
     "LockState",
     "HeldBack",

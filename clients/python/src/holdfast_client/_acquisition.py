@@ -35,13 +35,23 @@ class Acquisition:
     granted is given back.
     """
 
-    def __init__(self, handles: Handles, name: str, terms: Terms) -> None:
+    def __init__(self, handles: Handles, name: str, terms: Terms, begun: float | None = None, tokens: int = 0) -> None:
+        """Make a call.
+
+        Args:
+            handles: the leases of the client.
+            name: the resource.
+            terms: what is asked for.
+            begun: since when the caller waits; None: since now.
+            tokens: how many the lease is to have; 0: one.
+        """
         self._handles = handles
         self._core = handles.core
         self._name = normalize(name)
         self._key = encode_key(name)
         self._terms = terms
-        self._begun = _clock.now()
+        self._tokens = tokens
+        self._begun = _clock.now() if begun is None else begun
         self._id = secrets.token_hex(16)
         self._secret: str | None = None
         # When the latest attempt cannot matter any more: its wait and a lease granted then are over.
@@ -53,6 +63,9 @@ class Acquisition:
         if self._terms.shared:
             advice = "upgrade all nodes, or use exclusive locks only"
             await handles.deployment.need("sharing", advice, "acquire", self._name)
+        if self._terms.min_hold:
+            advice = "upgrade all nodes, or leave out min_hold"
+            await handles.deployment.need("min_hold", advice, "acquire", self._name)
         await handles.deployment.wait()
         self._secret = handles.secret()
         waits = self._terms.wait != 0 and not self._terms.shared
@@ -112,6 +125,10 @@ class Acquisition:
         # Whether the answer decided nothing: the place in the queue ran out, and not the wait, or the lease ended
         # before any answer came. The id is new: an earlier attempt may yet be granted a lease, which is given back, and
         # must not be the one that the next attempt is granted.
+        if a.status == "EXHAUSTED" and self._tokens:
+            self._tokens = 0  # what is left of the tokens is granted one by one
+            self._id = secrets.token_hex(16)
+            return True
         if a.status == "TIMEOUT":
             if self._wait() <= 0.001:
                 return False
@@ -147,6 +164,10 @@ class Acquisition:
             m["metadata"] = t.metadata
         if t.ephemeral:
             m["durability"] = "EPHEMERAL"
+        if t.min_hold:
+            m["min_hold_ms"] = millis(t.min_hold)
+        if self._tokens:
+            m["tokens"] = self._tokens
         if self._secret is not None:
             m["secret_hash"] = self._handles.secret_hash
         return self._core.message(self._secret, **m)

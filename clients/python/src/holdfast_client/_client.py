@@ -16,9 +16,11 @@ from typing import Any, Self, Unpack
 from nats.aio.client import Client as Connection
 
 from ._acquisition import Acquisition
+from ._cache import Cache, CacheStats
 from ._connect import warn_of_end
 from ._errors import HoldfastError, Invalid
 from ._failures import refused
+from ._handle import Handle
 from ._handles import Handles
 from ._key import encode_key, normalize
 from ._lease import HeldBack, Lease, LockState
@@ -28,6 +30,7 @@ from ._options import (
     LockOptions,
     OnLost,
     Terms,
+    check_cache,
     check_owner,
     check_secret,
     check_terms,
@@ -37,6 +40,7 @@ from ._options import (
 )
 from ._scope import LockScope
 from ._sender import Answer
+from ._use import Use
 from ._watch import Watch, check_pattern
 
 # How many leases a page of a listing has at most.
@@ -58,6 +62,8 @@ class Client:
         timeout: how long a call waits for an answer, in seconds, its wait for the lock not included.
         prefix: that of the subjects of the deployment.
         sessions: whether several locks are kept alive with one request, if the deployment has the feature "sessions".
+        cache: for how many seconds without a use a lease is kept after its lock was released; 0: not at all. See
+            LockOptions.
         secret: 16 to 64 bytes that a request about a lock of this client has to carry, if the deployment has the
             feature "secrets"; clients that share an owner share them, too. None: random ones.
         on_jeopardy: is called by the loop when the renewal of a lock begins to fail, with the error, and when it
@@ -76,6 +82,7 @@ class Client:
         timeout: Duration = 15.0,
         prefix: str = "holdfast",
         sessions: bool = True,
+        cache: Duration = 0.0,
         secret: bytes | None = None,
         on_jeopardy: JeopardyHook | None = None,
     ) -> None:
@@ -86,6 +93,7 @@ class Client:
         self._nc = nc
         warn_of_end(nc)
         self._ttl = check_ttl(ttl)
+        self._idle = check_cache(cache)
         self._on_jeopardy = on_jeopardy
         self._handles = Handles(
             nc,
@@ -95,6 +103,7 @@ class Client:
             use_sessions=sessions,
             secret=check_secret(secret),
         )
+        self._cache = Cache(self._handles)
         self._closing: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -121,7 +130,7 @@ class Client:
         """
         if on_lost not in ("cancel", "event"):
             raise Invalid(f'on_lost must be "cancel" or "event", is {on_lost!r}', operation="acquire", resource=name)
-        terms = check_terms(self._ttl, options)
+        terms = check_terms(self._ttl, options, self._idle)
         return LockScope(lambda: self._acquire(name, terms), cancel=on_lost == "cancel")
 
     async def acquire(self, name: str, **options: Unpack[LockOptions]) -> Lock:
@@ -139,7 +148,7 @@ class Client:
             Exhausted: the resource has used up its tokens.
             Closed: the client is closed.
         """
-        return await self._acquire(name, check_terms(self._ttl, options))
+        return await self._acquire(name, check_terms(self._ttl, options, self._idle))
 
     async def get(self, name: str) -> LockState:
         """Return what the service knows of a resource.
@@ -179,6 +188,10 @@ class Client:
             if m["after"] in ("", after):
                 return
 
+    def cache_stats(self) -> CacheStats:
+        """Return how many cached leases the client has, and how often they were used."""
+        return self._cache.stats()
+
     def watch(self, pattern: str = ">") -> Watch:
         """Return the events of the locks whose key the pattern selects, as an asynchronous iterator.
 
@@ -216,14 +229,22 @@ class Client:
                 raise
 
     def _start(self, operation: str) -> Handles:
-        self._handles.core.process.check(operation)
+        self._handles.core.process.check(operation)  # mutant: PythonChildTakesItsParentsTokens
         self._handles.core.check(operation)
         if self._handles.core.loop is not asyncio.get_running_loop():
             raise RuntimeError("a client belongs to the event loop in which it is made; make one for each loop")
         return self._handles
 
     async def _acquire(self, name: str, terms: Terms) -> Lock:
-        handle = await Acquisition(self._start("acquire"), name, terms).run()
+        handles = self._start("acquire")
+        handle: Handle | Use | None
+        if terms.cache or self._cache.leases:
+            name = normalize(name)
+            handle = self._cache.take(name, terms)
+            if handle is None:
+                handle = await self._cache.acquire(name, terms)
+        else:
+            handle = await Acquisition(handles, name, terms).run()
         lock = Lock(handle)
         if self._on_jeopardy is not None:
             handle.on_jeopardy = partial(self._on_jeopardy, lock)

@@ -117,10 +117,18 @@ class Core:
             raise Closed("the client is closed", operation=operation, resource=resource)
 
     async def request(
-        self, op: str, resource: str, key: str, payload: bytes, within: float, *, gives_up: bool = False
+        self,
+        op: str,
+        resource: str,
+        key: str,
+        payload: bytes,
+        within: float,
+        *,
+        urgent: bool = False,
+        gives_up: bool = False,
     ) -> Answer:
         """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
-        request = Request(op, resource, key, lambda: payload, gives_up=gives_up)
+        request = Request(op, resource, key, lambda: payload, urgent=urgent, gives_up=gives_up)
         x = Exchange(self.sender, self.exchanges, request)
         try:
             return await x.run(_clock.now() + max(within, 0))

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from ._lease import Lease
 
-LossReason = Literal["not_held", "not_owner", "stale_token", "deadline"]
-"""Why a lock was lost: what the service found, or that its time was over before it was renewed."""
+LossReason = Literal["not_held", "not_owner", "stale_token", "deadline", "max_hold"]
+"""Why a lock was lost: what the service found, or that its time was over before it was renewed, or its longest hold."""
 
 UnavailableReason = Literal["login", "permission", "no_node", "not_connected", "no_owner"]
 """Why no node could decide.

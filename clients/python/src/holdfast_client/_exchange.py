@@ -33,6 +33,7 @@ class Request:
         message: returns the request as it is to be sent now; it must be the same one to the service each time.
         max_pause: bounds the pauses between attempts.
         waits: the service may leave the request without an answer for a time.
+        urgent: it is sent at once, however many are on their way.
         gives_up: a caller waits, whose call ends when the client begins to close. The caller learns of what another
             attempt would hardly change: that NATS denies the request, that the deployment has not answered this client
             at all, or that its shard has had no owner for long.
@@ -44,6 +45,7 @@ class Request:
     message: Callable[[], bytes]
     max_pause: float = MAX_RESEND
     waits: bool = False
+    urgent: bool = False
     gives_up: bool = False
 
 
@@ -95,7 +97,8 @@ class Exchange:
         """
         loop = asyncio.get_running_loop()
         self._exchanges.add(self)
-        await self._sender.window.enter(self)
+        if not self.request.urgent:
+            await self._sender.window.enter(self)
         self._patience = max(self._sender.begun + FIRST_CONTACT, _clock.now() + MIN_CONTACT)
         while True:
             if self._stop:

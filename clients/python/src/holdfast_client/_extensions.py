@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -12,10 +13,10 @@ from ._alarms import NEVER, Alarm
 from ._core import Core
 from ._deployment import Deployment
 from ._errors import HoldfastError, UnknownOutcome
-from ._estimate import MAX_ORDER
+from ._estimate import MAX_ORDER, margin
 from ._failures import LOSSES, refused
 from ._keeper import Kept
-from ._options import millis
+from ._options import MIN_TTL, millis
 from ._pauses import resend_after, retry_after
 from ._renewal import Renewal, spread
 from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
@@ -43,7 +44,15 @@ class Extended(Kept, Protocol):
         ...
 
     def adopt(self, lease: Mapping[str, Any]) -> None:
-        """Take over the token of an answer, of a lease that another client of the owner has downgraded."""
+        """Take over the tokens of an answer."""
+        ...
+
+    def extended(self, waiting: int) -> None:
+        """Note that an answer is taken in, and that so many requests wait. The lease may be given back now."""
+        ...
+
+    def exhausted(self) -> None:
+        """Note that the lease gets no more tokens. It may be given back now."""
         ...
 
     def end(self, operation: str, a: Answer) -> None:
@@ -62,6 +71,7 @@ class Extensions(Renewal):
 
     Attributes:
         session: what the attempts from a number on name; None: nothing.
+        over: when the longest hold of the lease is over; NEVER: it has none.
     """
 
     def __init__(
@@ -74,6 +84,7 @@ class Extensions(Renewal):
         ttl: float,
         *,
         renews: bool,
+        over: float = NEVER,
     ) -> None:
         """Extend the lease of a grant; without renews only when a caller asks for it. Then call begin."""
         super().__init__(a.sent, a.lease.get("remaining_ms", 0) / 1000, ttl)
@@ -83,6 +94,11 @@ class Extensions(Renewal):
         self._deployment = deployment
         self._sessions = sessions
         self._renews = renews
+        self.over = over
+        # The lease is to be in a session that asks for notices.
+        self._listens = False
+        # How many tokens the attempts ask for, until an answer shows them; 0: none.
+        self._tokens = 0
         # The TTL that the service has agreed to, and the attempt from which on another one is asked for.
         self._confirmed = ttl
         self._asks = 0
@@ -122,6 +138,34 @@ class Extensions(Renewal):
         """Send again at once what may have been lost with the last connection."""
         if self._active and (self.has_open() or self._lease.failing):
             self.renew()
+
+    def listen(self) -> None:
+        """Learn soon that others wait for the lease: an answer says who waits now, and a session who waits later."""
+        if self._renews and not self._listens:
+            self._listens = True
+            if "notices" in self._deployment.features:
+                self.renew()
+
+    def grow(self, tokens: int) -> None:
+        """Ask for so many tokens in all until the lease has them, or gets no more."""
+        self._tokens = tokens
+        self._change()
+        self.renew()
+
+    @property
+    def grows(self) -> bool:
+        """Whether the lease may yet get more tokens."""
+        return self._tokens > 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether the lease lasts for the whole of its longest hold, as far as it can."""
+        return self.until + margin(self.agreed) > self.over - self._shortest
+
+    @property
+    def _shortest(self) -> float:
+        # The shortest TTL that may be asked for.
+        return self._deployment.min_ttl or MIN_TTL
 
     async def extend(self, ttl: float) -> HoldfastError | None:
         """Ask for a TTL, and return why it is not granted; None: it is."""
@@ -174,8 +218,15 @@ class Extensions(Renewal):
     def send(self) -> None:
         """Send an attempt, with its number if the service knows numbers.
 
-        When a caller waits, the pause behind it is no longer than that of any other request.
+        When somebody waits, the pause behind it is no longer than that of any other request. It asks for no more time
+        than is left of the longest hold.
         """
+        left = self.over - _clock.now()
+        if left < self.asked:
+            if left < self._shortest:
+                self.due = NEVER
+                return
+            self.ask(math.floor(left * 1000) / 1000)
         self._name()
         self.order = self._number if "order" in self._deployment.features else 0
         fields: dict[str, object] = {"ttl_ms": millis(self.asked)}
@@ -183,11 +234,13 @@ class Extensions(Renewal):
             fields["session"] = self.session.id
         if self.order:
             fields["order"] = self.order
+        if self._tokens:
+            fields["tokens"] = self._tokens
         now = _clock.now()
         key = self._lease.key
         route = self._sender.router.route("extend", key, self.attempts)
         id = self._sender.send(route, self._lease.message(**fields), self._answered, key)
-        self.attempted(id, now, resend_after if self._calls else None)
+        self.attempted(id, now, resend_after if self._calls or self._tokens else None)
 
     def take(self, id: int, remaining: float, order: int) -> bool:
         """Take a grant in. Return False if the answer to the attempt does not matter any more.
@@ -212,7 +265,8 @@ class Extensions(Renewal):
     @property
     def _active(self) -> bool:
         # Whether the lease is to be extended.
-        return (self._renews and self._lease.keeper is self) or bool(self._calls)
+        renews = self._renews and self._lease.keeper is self and not self.spent
+        return renews or bool(self._calls) or self._tokens > 0
 
     def _wake(self) -> None:
         now = _clock.now()
@@ -227,7 +281,7 @@ class Extensions(Renewal):
 
     def _schedule(self) -> None:
         # The next attempt, or the end of the lease. A session reports the end of those that it keeps.
-        at = self.until if self._lease.keeper is self else NEVER
+        at = min(self.until, self.over) if self._lease.keeper is self else NEVER
         if self._active:
             at = min(at, self.due)
         if at < NEVER:
@@ -238,8 +292,8 @@ class Extensions(Renewal):
     def _name(self) -> None:
         # Has the attempts from now on name the present session of the client, if the lease is to be in one.
         session = None
-        if self._renews and not self._alone:
-            session = self._sessions.of(self._lease.key, self.asked, self._lease.secret)
+        if self._renews and not self._alone and self.over == NEVER:
+            session = self._sessions.of(self._lease.key, self.asked, self._lease.secret, self._listens)
         self._alone = False
         if session is self.session:
             return
@@ -278,6 +332,8 @@ class Extensions(Renewal):
         if not self.take(a.id, a.lease.get("remaining_ms", 0) / 1000, a.order):
             return
         lease, session = self._lease, self.session
+        if a.lease.get("tokens", 1) >= self._tokens:
+            self._tokens = 0
         lease.adopt(a.lease)
         if session is not None and a.lease.get("session", "") == session.label:
             if not self.is_open_before(self._since):  # else it may leave the session yet
@@ -287,12 +343,17 @@ class Extensions(Renewal):
         self._schedule()
         if not self.has_open(a.id):
             lease.keeper_fails(None)
+        lease.extended(a.reply.get("waiting", 0))
 
     def _refused(self, a: Answer) -> None:
         self.drop(a.id)  # the alarm brings the next attempt
         error = refused("extend", self._lease.name, a)
         if a.status == "OVERLOADED":
             self._alone = self._named(a.id)  # the shard may have too many sessions
+        elif a.status == "EXHAUSTED":
+            self.attempts = 0  # nothing has failed but the growth
+            self._grow_no_more()
+            return
         elif self._named(a.id):  # it may be the session that is refused
             self._sessions.refuse()
             self.renew()
@@ -300,8 +361,17 @@ class Extensions(Renewal):
         else:  # back to the TTL that the service has agreed to
             self.ask(self._confirmed)
             self._answer(a.id, error)
+            self._lease.keeper_fails(error.message)
+            self._grow_no_more()
+            return
         self._schedule()
         self._lease.keeper_fails(error.message)
+
+    def _grow_no_more(self) -> None:
+        grew, self._tokens = self._tokens > 0, 0
+        self._schedule()
+        if grew:
+            self._lease.exhausted()
 
     def _change(self, above: int = 0) -> None:
         # What the attempts from now on ask for is something else, or has to prevail over another client.

@@ -30,6 +30,7 @@ _LOST: dict[LossReason, str] = {
     "not_owner": "the lock is lost: another owner holds it",
     "stale_token": "the lock is lost: it is held under another token",
     "deadline": "the lock is lost: it was not renewed in time",
+    "max_hold": "the lock is lost: it was held for as long as max_hold allows",
 }
 
 _REFUSALS: dict[str, tuple[type[HoldfastError], str]] = {

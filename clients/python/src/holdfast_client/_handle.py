@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from . import _clock
+from ._alarms import NEVER
 from ._core import Core
 from ._deployment import Deployment
 from ._ends import Ends
@@ -20,6 +21,10 @@ from ._lease import Lease
 from ._options import Terms
 from ._sender import Answer
 from ._sessions import Sessions
+from ._wanted import Wanted
+
+# Losses after which the service may yet hold the lease.
+OVER = ("deadline", "max_hold")
 
 
 class Parts(Protocol):
@@ -32,10 +37,37 @@ class Parts(Protocol):
     held: dict[tuple[str, int], Handle]
 
 
+class Uses(Protocol):
+    """What gives a lease to one use after another."""
+
+    def want(self, waiting: int) -> None:
+        """Note that so many requests wait for the resource; 0: it is not known how many."""
+        ...
+
+    def grown(self) -> None:
+        """Note that an answer has shown the tokens of the lease."""
+        ...
+
+    def exhausted(self) -> None:
+        """Note that the lease gets no more tokens."""
+        ...
+
+    def close(self) -> None:
+        """Give the lease back as soon as it is not used."""
+        ...
+
+    def interrupt(self) -> None:
+        """Note that the lease is lost, or the client is closed."""
+        ...
+
+
 class Handle:
     """A lease that the client holds: what it is, and how it is given back.
 
     Attributes:
+        tokens: how many it has.
+        waiting: how many requests waited for the resource at the grant.
+        uses: what it is given to; None: to one lock.
         keeper: what keeps it alive: its extensions, or a session.
         found: why it is lost; None: it is not.
         lost: is set when it is lost.
@@ -54,16 +86,23 @@ class Handle:
         self.secret = secret
         self._terms = terms
         self.token = int(lease.get("token", 0))
+        self.tokens: int = lease.get("tokens", 1)
+        self.waiting: int = a.reply.get("waiting", 0)
+        self.uses: Uses | None = None
         self.fence: str = lease.get("fence", "")
         self.slots: tuple[int, ...] = tuple(lease.get("slots", ()))
         self.metadata: Mapping[str, str] = lease.get("metadata", {})
+        over = a.sent + terms.max_hold if terms.max_hold else NEVER
         self._extensions = Extensions(
-            self, parts.core, parts.deployment, parts.sessions, a, terms.ttl, renews=terms.renew
+            self, parts.core, parts.deployment, parts.sessions, a, terms.ttl, renews=terms.renew, over=over
         )
         self.keeper: Keeper = self._extensions
         self._hints = Hints(self, parts.core, parts.ends)
         self.found: LockLost | None = None
         self.lost = asyncio.Event()
+        self._wanted = Wanted()
+        if self.waiting:
+            self._wanted.note()
         self.failing = False
         self.on_jeopardy: Callable[[HoldfastError | None], None] | None = None
         # When the lease is over at the service, too; set when it is not held any more.
@@ -96,7 +135,56 @@ class Handle:
         # Another thread may read it. A lease that leaves its session first takes over the end that it had there.
         keeper = self.keeper
         until = keeper.until
-        return max(until if keeper is self.keeper else 0.0, self._extensions.until)
+        return min(max(until if keeper is self.keeper else 0.0, self._extensions.until), self._extensions.over)
+
+    async def wanted(self, timeout: float | None) -> bool:
+        """Return whether others want the resource as soon as they do, or when the timeout is over."""
+        self.check("wanted")
+        self.listen()
+        known = await self._wanted.wait(timeout)
+        if not known:
+            self.check("wanted")
+        return known
+
+    def listen(self) -> None:
+        """Learn from now on that others want the resource."""
+        self._extensions.listen()
+
+    def want(self, waiting: int) -> None:
+        """Note that so many requests wait for the resource; 0: it is not known how many."""
+        self._wanted.note()
+        if self.uses is not None:
+            self.uses.want(waiting)
+
+    def noticed(self, waiting: int, broken: bool) -> None:
+        """Take in a notice about the lease. That it was broken is a hint: the service decides."""
+        if not broken:
+            self.want(waiting)
+            return
+        self._hints.hint()
+        if self.uses is not None:
+            self.uses.close()
+
+    @property
+    def grows(self) -> bool:
+        """Whether an answer may yet show more tokens."""
+        return self._extensions.grows
+
+    def grow(self, tokens: int) -> None:
+        """Ask for so many tokens in all. What gives the lease to its uses learns of the answer."""
+        self._extensions.grow(tokens)
+
+    def extended(self, waiting: int) -> None:
+        """Note that an answer is taken in, and that so many requests wait."""
+        if self.uses is not None:
+            self.uses.grown()
+        if waiting:
+            self.want(waiting)
+
+    def exhausted(self) -> None:
+        """Note that the lease gets no more tokens."""
+        if self.uses is not None:
+            self.uses.exhausted()
 
     def when_lost(self, listener: Callable[[], None]) -> None:
         """Have a function called by the loop when the lease is lost."""
@@ -106,6 +194,8 @@ class Handle:
 
     def interrupt(self) -> None:
         """Have the listeners called, because the lease is lost or the client is closed."""
+        if self.uses is not None:
+            self.uses.interrupt()
         for listener in self._listeners:
             self.core.loop.call_soon(listener)
         self._listeners.clear()
@@ -178,6 +268,19 @@ class Handle:
         if error is not None:
             raise self._again(error, "release")
 
+    def give_back(self) -> asyncio.Future[HoldfastError | None]:
+        """Release the lease in a task of its own, which waits for nothing. Return its outcome."""
+        self.look()
+        if self._released is None:
+            self._released = self.core.loop.create_future()
+            if self.found is not None:
+                self._post_release()
+                self._settle(self.found)
+            else:
+                self.detach()
+                self.core.spawn(self._release()).add_done_callback(self._left)
+        return self._released
+
     def detach(self) -> None:
         """Hold the lease no more, because it is released."""
         self._holding = False
@@ -212,7 +315,8 @@ class Handle:
             self._released.set_result(outcome)
 
     async def _request_release(self, within: float) -> Answer:
-        return await self.core.request("release", self.name, self.key, self.message(), within)
+        urgent = self.uses is not None  # others wait for it, and it for nobody
+        return await self.core.request("release", self.name, self.key, self.message(), within, urgent=urgent)
 
     def _release_later(self) -> None:
         # Releases the lease in the background. If that is not known to have had its effect, the session that the lease
@@ -225,16 +329,21 @@ class Handle:
             else:
                 self._settle(self._outcome(answer))
 
-        def ended(_: asyncio.Task[None] | None) -> None:
-            self._extensions.leave()
-            self._settle(UnknownOutcome("no answer", operation="release", resource=self.name))
-
         task = self.core.background(run())
         if task is not None:
-            task.add_done_callback(ended)  # it may be cancelled before its first step
+            task.add_done_callback(self._ended)  # it may be cancelled before its first step
         else:
             self._extensions.forsake()
-            ended(None)
+            self._ended(None)
+
+    def _left(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # maybe before its first step
+            self._ended(task)
+
+    def _ended(self, _: asyncio.Task[None] | None) -> None:
+        # Nothing more is done to release the lease.
+        self._extensions.leave()
+        self._settle(UnknownOutcome("no answer", operation="release", resource=self.name))
 
     def _outcome(self, a: Answer) -> HoldfastError | None:
         if a.status == "RELEASED":
@@ -251,7 +360,7 @@ class Handle:
     def _post_release(self) -> None:
         # Posts a release of a lease that ran out by this client's clock, and waits for nothing: the service may have
         # prolonged it without the client's knowledge.
-        if self.found is not None and self.found.reason == "deadline" and _clock.now() < self._ends:
+        if self.found is not None and self.found.reason in OVER and _clock.now() < self._ends:
             sender = self.core.sender
             sender.send(sender.router.route("release", self.key, 0), self.message(), None)
             self._ends = 0.0
@@ -292,12 +401,13 @@ class Handle:
             self._extensions.add(self)
 
     def adopt(self, lease: Mapping[str, Any]) -> None:
-        """Take over the token of an answer, of a lease that another client of the owner has downgraded."""
+        """Take over the tokens of an answer. Another client of the owner may have downgraded the lease."""
         token = int(lease["token"])
         if token > self.token:
             self._held[self.name, token] = self._held.pop((self.name, self.token))
             self.token = token
             self.fence, self.slots = lease.get("fence", ""), tuple(lease.get("slots", ()))
+        self.tokens = max(self.tokens, lease.get("tokens", 1))
 
     def keeper_fails(self, cause: str | None) -> None:
         """Report to the application, once, that renewals have begun to fail; None: that they do not any more."""
@@ -315,7 +425,7 @@ class Handle:
     def run_out(self) -> None:
         """End the lease, because it is over by the clock."""
         self._extensions.forsake()
-        self._lose(lost_by("extend", self.name, "deadline", None))
+        self._lose(lost_by("extend", self.name, "max_hold" if self._extensions.spent else "deadline", None))
 
     def _lose(self, error: LockLost) -> None:
         self._holding = False
@@ -327,6 +437,7 @@ class Handle:
 
     def _stop(self, error: HoldfastError) -> None:
         self._hints.stop()
+        self._wanted.end()
         self._ends = self._extensions.stop(error)
         self._held.pop((self.name, self.token), None)
 

@@ -38,7 +38,7 @@ class Handles:
         self.core = Core(nc, owner=owner, timeout=timeout, prefix=prefix, client=self)
         self.held: dict[tuple[str, int], Handle] = {}
         self.deployment = Deployment(self.core)
-        self.sessions = Sessions(self.core, self.deployment, self.held, enabled=use_sessions)
+        self.sessions = Sessions(self.core, self.deployment, self.held, self._wanted, enabled=use_sessions)
         self.ends = Ends(self.core)
         self._logged = False
         self._secret = b64encode(secret).decode()
@@ -68,7 +68,7 @@ class Handles:
         until = _clock.now() + self.core.timeout
         self.deployment.close()
         self.core.close()
-        for handle in self.held.values():
+        for handle in tuple(self.held.values()):
             handle.interrupt()
         self.core.spawn(self._release_all())
         self.ends.close()
@@ -104,6 +104,22 @@ class Handles:
     def unanswered(self) -> None:
         """Ask again what the service says about itself, because a direct subject has no responder."""
         self.deployment.refresh()
+
+    def noticed(self, notice: dict[str, Any]) -> None:
+        """Take in a notice. One that is not of a lease that is held here is ignored."""
+        try:
+            handle = self.held.get((notice["resource"], int(notice["token"])))
+            waiting, broken = int(notice.get("waiting", 0)), bool(notice.get("ended", False))
+        except (KeyError, TypeError, ValueError):
+            return
+        if handle is not None:  # mutant: PythonNoticeOfAnyLease
+            handle.noticed(waiting, broken)
+
+    def _wanted(self, names: list[str]) -> None:
+        # The answer to a keep has the names of resources only.
+        for (name, _), handle in tuple(self.held.items()):
+            if name in names:
+                handle.want(0)
 
     def reconnected(self) -> None:
         """Send again at once what may have been lost with the last connection, unless that was the last one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from . import _clock
-from ._alarms import NEVER, Alarm
+from ._alarms import Alarm
 from ._core import Core
 from ._ends import Ends
 from ._sender import Answer
@@ -41,9 +41,21 @@ def ended(a: Answer, token: int) -> bool:
 
 
 class Hints:
-    """Has a lease verified when an event says that it has ended. A hint ends nothing: the service decides."""
+    """Has a lease verified when something says that it has ended. A hint ends nothing: the service decides."""
 
-    __slots__ = ("_alarm", "_core", "_ends", "_from", "_lease", "_peeked", "_subscribed", "_tried", "_verified")
+    __slots__ = (
+        "_alarm",
+        "_core",
+        "_due",
+        "_ends",
+        "_from",
+        "_hinted",
+        "_lease",
+        "_peeked",
+        "_subscribed",
+        "_tried",
+        "_verified",
+    )
 
     def __init__(self, lease: Verified, core: Core, ends: Ends) -> None:
         self._lease = lease
@@ -51,6 +63,9 @@ class Hints:
         self._ends = ends
         self._from = _clock.now() + SUBSCRIBE_AFTER
         self._tried = False
+        # A subscription is due, or a question.
+        self._due = False
+        self._hinted = False
         self._subscribed = False
         self._verified = 0.0
         # The number of the last stale get.
@@ -61,7 +76,7 @@ class Hints:
     def follow(self, ttl: float) -> None:
         """Subscribe to the events of a lease that is held for some time. A subscription is tried once."""
         if not self._tried and ttl >= MIN_SUBSCRIBED_TTL:
-            self._tried = True
+            self._tried = self._due = True
             self._core.alarms.set(self._alarm, self._from)
 
     def stop(self) -> None:
@@ -69,13 +84,20 @@ class Hints:
         if self._subscribed:
             self._subscribed = False
             self._ends.remove(self)
+        self._hinted = True
         self._core.sender.forget((self._peeked,))
         self._core.alarms.stop(self._alarm)
 
     def received(self, token: int) -> None:
         """Have the lease verified if the event is about it."""
         if token == self._lease.token:
-            self._hint()
+            self.hint()
+
+    def hint(self) -> None:
+        """Have the lease verified. Questions keep a pause. The last hint is always followed by one."""
+        if not self._hinted:
+            self._hinted = True
+            self._core.alarms.set(self._alarm, self._verified + VERIFY_PAUSE)
 
     def subscribed(self) -> None:
         """Look whether the lease has ended in an event that was missed."""
@@ -87,16 +109,13 @@ class Hints:
 
     def _shown(self, a: Answer) -> None:
         if ended(a, self._lease.token):
-            self._hint()
-
-    def _hint(self) -> None:
-        # Questions keep a pause. The last hint is always followed by one.
-        if self._subscribed and self._alarm.at == NEVER:
-            self._core.alarms.set(self._alarm, self._verified + VERIFY_PAUSE)
+            self.hint()
 
     def _wake(self) -> None:
-        if self._subscribed:
+        if self._due:
+            self._due = False
+            self._subscribed = self._ends.add(self._lease.key, self)
+        if self._hinted:
+            self._hinted = False
             self._verified = _clock.now()
             self._lease.verify()
-        else:
-            self._subscribed = self._ends.add(self._lease.key, self)

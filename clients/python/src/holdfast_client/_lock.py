@@ -9,7 +9,8 @@ from typing import cast
 from . import _clock
 from ._errors import HoldfastError, LossReason
 from ._handle import Handle
-from ._options import Duration, check_metadata, check_ttl
+from ._options import Duration, check_metadata, check_ttl, seconds
+from ._use import Use
 from .fence._claim import Claim
 
 
@@ -18,7 +19,7 @@ class HeldLock:
 
     __slots__ = ("_handle",)
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle | Use) -> None:
         self._handle = handle
 
     def __repr__(self) -> str:
@@ -108,13 +109,29 @@ class Lock(HeldLock):
         """
         self._handle.check("check")
 
+    async def wanted(self, timeout: Duration | None = None) -> bool:
+        """Wait until others wait for the resource, or were refused because of this lock, and return True.
+
+        The client asks for notices from the first call on. They need the feature "notices" of the deployment. Without
+        sessions, or with max_hold, the lock learns of it with its next renewal, and one that is not renewed never does.
+
+        Args:
+            timeout: after how many seconds to return False; 0 looks only; None: never.
+
+        Raises:
+            LockLost: the lock is lost.
+            LockReleased: it was released.
+            Closed: it belongs to the parent process.
+        """
+        return await self._handle.wanted(None if timeout is None else seconds("timeout", timeout, 0))
+
     async def extend(self, ttl: Duration) -> None:
         """Have the lease last ttl from now, longer or shorter than what was left. Renewals ask for it from then on.
 
         Raises:
             LockLost: the lock is lost.
             LockReleased: it was released.
-            Invalid: the TTL is not allowed.
+            Invalid: the TTL is not allowed, or the lease is cached.
             UnknownOutcome: there was no answer in time. The shorter of the two TTLs counts.
         """
         await self._handle.extend(check_ttl(ttl))
@@ -125,7 +142,7 @@ class Lock(HeldLock):
         Raises:
             LockLost: the lock is lost.
             LockReleased: it was released.
-            Invalid: the metadata break a rule, or the deployment lacks the feature "values".
+            Invalid: the metadata break a rule, the lease is cached, or the deployment lacks the feature "values".
             Overloaded: the leases of the resource would become too large.
             Unavailable: no node could decide in time.
             UnknownOutcome: there was no answer in time.

@@ -103,6 +103,12 @@ class LockOptions(TypedDict, total=False):
         metadata: what the service shows of the lease; None, the default: nothing.
         ephemeral: the lease is only in the memory of a node, and ends with it; False by default.
         renew: the lease is renewed, which is the default; else it runs out by its TTL unless Lock.extend is called.
+        min_hold: for how many seconds nobody is granted the resource after this lock was, however short it is held;
+            None, the default: none. It needs the feature "min_hold" of the deployment.
+        max_hold: after how many seconds the lock counts as lost, although it is renewed; None, the default: never.
+        cache: for how many seconds without a use the client keeps the lease after the lock was released, to give it to
+            its own next call without a message; 0: not at all; None, the default: that of the client. It needs the
+            features "tokens" and "notices" of the deployment.
     """
 
     ttl: Duration | None
@@ -113,11 +119,14 @@ class LockOptions(TypedDict, total=False):
     metadata: Mapping[str, str] | None
     ephemeral: bool
     renew: bool
+    min_hold: Duration | None
+    max_hold: Duration | None
+    cache: Duration | None
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is asked for with a lock, checked."""
+    """What is asked for with a lock, checked. Of min_hold, max_hold and cache 0 stands for none."""
 
     ttl: float
     wait: float | None
@@ -126,6 +135,9 @@ class Terms:
     metadata: dict[str, str]
     ephemeral: bool
     renew: bool
+    min_hold: float = 0.0
+    max_hold: float = 0.0
+    cache: float = 0.0
 
     @property
     def shared(self) -> bool:
@@ -133,7 +145,12 @@ class Terms:
         return self.limit > 1
 
 
-def check_terms(default_ttl: float, options: LockOptions) -> Terms:
+def check_cache(value: Duration) -> float:
+    """Return the idle time of a cached lease in seconds; Invalid if it is not one."""
+    return seconds("cache", value, 0)
+
+
+def check_terms(default_ttl: float, options: LockOptions, default_cache: float = 0.0) -> Terms:
     """Return the terms that the options ask for; Invalid if they break a rule, TypeError if one is unknown."""
     for name in options.keys() - LockOptions.__annotations__.keys():
         raise TypeError(f"a lock has no option {name!r}; it has {', '.join(LockOptions.__annotations__)}")
@@ -151,12 +168,37 @@ def check_terms(default_ttl: float, options: LockOptions) -> Terms:
     highest = READERS if mode == "shared" else 1 if limit is None else limit
     if not 1 <= permits <= min(highest, MAX_PERMITS):
         raise Invalid(f"permits must be 1 to {min(highest, MAX_PERMITS)} with this mode and limit, is {permits}")
+    min_hold, max_hold, idle = options.get("min_hold"), options.get("max_hold"), options.get("cache")
+    length = default_ttl if ttl is None else check_ttl(ttl)
+    longest = 0.0 if max_hold is None else millis(seconds("max_hold", max_hold, MIN_TTL)) / 1000
+    shared, shortest = highest > 1, 0.0 if min_hold is None else seconds("min_hold", min_hold, 0)
+    ephemeral, renew = options.get("ephemeral", False), options.get("renew", True)
+    if shortest and (shared or ephemeral):
+        other = "ephemeral" if ephemeral else "limit or the mode shared"
+        raise Invalid(f"min_hold cannot be given with {other}; leave out one of them")
     return Terms(
-        ttl=default_ttl if ttl is None else check_ttl(ttl),
+        ttl=min(length, longest) if longest else length,
         wait=None if wait is None else seconds("wait", wait, 0),
         limit=0 if highest == 1 else highest,
         permits=permits,
         metadata=check_metadata(options.get("metadata")),
-        ephemeral=options.get("ephemeral", False),
-        renew=options.get("renew", True),
+        ephemeral=ephemeral,
+        renew=renew,
+        min_hold=shortest,
+        max_hold=longest,
+        cache=_cache_of(idle, default_cache, shared=shared, min_hold=shortest, max_hold=longest, renew=renew),
     )
+
+
+def _cache_of(
+    idle: Duration | None, default: float, *, shared: bool, min_hold: float, max_hold: float, renew: bool
+) -> float:
+    # The idle time of a lock with these options. That of the client does not concern locks that cannot be cached.
+    if not shared and not min_hold and not max_hold and renew:
+        return default if idle is None else check_cache(idle)
+    if idle is None or check_cache(idle) == 0:
+        return 0.0
+    other = (
+        "limit or the mode shared" if shared else "min_hold" if min_hold else "max_hold" if max_hold else "renew=False"
+    )
+    raise Invalid(f"cache cannot be given with {other}; leave out one of them")

@@ -9,6 +9,7 @@ from types import TracebackType
 from ._errors import Closed, HoldfastError, LockLost
 from ._handle import Handle
 from ._lock import Lock
+from ._use import Use
 
 
 class LockScope:
@@ -24,7 +25,7 @@ class LockScope:
         self._acquire: Callable[[], Awaitable[Lock]] | None = acquire
         self._cancels = cancel
         # The lease, within the block.
-        self._handle: Handle | None = None
+        self._handle: Handle | Use | None = None
         self._task: asyncio.Task[object] | None = None
         # How many cancellations the task had when it entered, and whether the loss has added one.
         self._before = 0

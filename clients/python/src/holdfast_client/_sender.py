@@ -120,6 +120,10 @@ class Client(Protocol):
         """Note that a direct subject has no responder."""
         ...
 
+    def noticed(self, notice: dict[str, Any]) -> None:
+        """Take in a message on the subject for notices; it may be anything."""
+        ...
+
 
 class Sender:
     """Sends attempts, each with a reply subject of its own, and hands the answers to their receivers.
@@ -128,6 +132,7 @@ class Sender:
 
     Attributes:
         router: chooses subjects.
+        notices: the subject on which notices are received.
         window: bounds how many requests are begun at a time.
         last: the number of the latest attempt.
         off: no answer comes any more.
@@ -151,6 +156,7 @@ class Sender:
         # Those that nats-py makes can be guessed from one another.
         self._inbox = f"{nc.new_inbox().rpartition('.')[0]}.{secrets.token_urlsafe(16)}."
         self._secret = secrets.token_bytes(16)
+        self.notices = self._inbox + self._name("0")  # no attempt has this number
         self._attempts: dict[int, Attempt] = {}
         self._outbox: list[Attempt] = []
         self._ready = asyncio.Event()
@@ -281,8 +287,11 @@ class Sender:
         number = name.partition("-")[0]
         if name != self._name(number):
             return
-        attempt = self._attempts.get(int(number))
         status, reply = _parse(m)
+        if m.subject == self.notices:
+            self._client.noticed(reply)
+            return
+        attempt = self._attempts.get(int(number))
         self.answered = self.answered or status != NO_RESPONDERS
         if attempt is None or attempt.receive is None:
             self.disown(Answer(int(number), 0, False, status, reply))

@@ -87,10 +87,12 @@ class Session:
         self.terms = terms
         self.id = secrets.token_hex(16)
         self.label = hashlib.sha256(self.id.encode()).hexdigest()[:8]
-        m: dict[str, Any] = {"ttl_ms": millis(terms.ttl)}
+        self._fields: dict[str, Any] = {"ttl_ms": millis(terms.ttl)}
         if keep_secret is not None:
-            m["secret"] = keep_secret
-        self._payload = json.dumps(m).encode()
+            self._fields["secret"] = keep_secret
+        self._payload = json.dumps(self._fields).encode()
+        # Receives the resources for which others wait; None: no lease asks for that.
+        self._wanted: Callable[[list[str]], None] | None = None
         self.users = 0
         # When a lease has last begun or ended to be one that may be in the session.
         self._moved = 0.0
@@ -119,6 +121,18 @@ class Session:
         self._moved = _clock.now()
         if self.users == 0 and self._renewal is None and not self._over:
             self.close()  # it has no alarm that would
+
+    def listen(self, wanted: Callable[[list[str]], None], subject: str | None) -> None:
+        """Ask in each keep from now on for which resources others wait, and for notices on a subject."""
+        if self._wanted is not None:
+            return
+        self._wanted = wanted
+        self._fields["notices"] = True
+        if subject is not None:
+            self._fields["alive"] = subject
+        self._payload = json.dumps(self._fields).encode()
+        if self._renewal is not None and not self._over:
+            self._send(self._renewal)
 
     def entered(self, lease: Kept, sent: float) -> None:
         """Note that an extension sent then has put a lease into the session, and keep it alive if it is covered."""
@@ -239,6 +253,8 @@ class Session:
             self._covers = self._proved = _clock.now()
         self.until = renewal.until
         self._report(None)
+        if self._wanted is not None and (names := a.reply.get("wanted")):
+            self._wanted(names)
 
     def _is_whole(self, a: Answer) -> bool:
         # A lease can leave the session without a loss that the service counts. The number shows that if all that may be

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 
 from ._core import Core
 from ._deployment import Deployment
@@ -14,27 +14,52 @@ MAX_TTLS = 16
 
 
 class Sessions:
-    """The sessions of a client: at most one for each shard and TTL at a time. A single lock needs none."""
+    """The sessions of a client: at most one for each shard and TTL. A single lock has one only for notices."""
 
-    def __init__(self, core: Core, deployment: Deployment, held: Sized, *, enabled: bool) -> None:
-        """Have no session yet. held are the leases of the client; without enabled there is never a session."""
+    def __init__(
+        self,
+        core: Core,
+        deployment: Deployment,
+        held: Sized,
+        wanted: Callable[[list[str]], None],
+        *,
+        enabled: bool,
+    ) -> None:
+        """Have no session yet.
+
+        Args:
+            core: the requests of the client.
+            deployment: what it has sessions of.
+            held: the leases of the client.
+            wanted: receives the resources for which others wait, as keeps are answered.
+            enabled: without it there is never a session.
+        """
         self._core = core
         self._deployment = deployment
         self._held = held
+        self._wanted = wanted
         self._enabled = enabled
         self._rights = Rights()
         self._current: dict[SessionTerms, Session] = {}
 
-    def of(self, key: str, ttl: float, secret: str | None) -> Session | None:
-        """Return the session that an extension of a lease is to name; None: none."""
+    def of(self, key: str, ttl: float, secret: str | None, notices: bool) -> Session | None:
+        """Return the session that an extension of a lease is to name; None: none.
+
+        With notices it learns that others wait for the lease, and a single lock has a session, too.
+        """
         features = self._deployment.features
-        if not self._enabled or len(self._held) < 2 or "sessions" not in features or self._rights.refused():
+        notices = notices and "notices" in features
+        few = len(self._held) < 2 and not notices
+        if not self._enabled or few or "sessions" not in features or self._rights.refused():
             return None
         terms = SessionTerms(shard_of(key, self._deployment.shards), ttl, secret)
         session = self._current.get(terms)
         if session is None and len({t.ttl for t in self._current} | {ttl}) <= MAX_TTLS:
             keep_secret = secret if "keep_secret" in features else None
             session = self._current[terms] = Session(self._core, self._rights, terms, keep_secret, self._drop)
+        if session is not None and notices:
+            # Through a service import, where there are no batches, the service cannot reach the subject.
+            session.listen(self._wanted, self._core.sender.notices if "batch" in features else None)
         return session
 
     def all(self) -> list[Session]:

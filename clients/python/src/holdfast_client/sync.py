@@ -25,6 +25,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 from nats.aio.client import Client as Connection
 
+from ._cache import CacheStats
 from ._client import Client as AsyncClient
 from ._connect import connect
 from ._core import Process
@@ -166,6 +167,7 @@ class Client:
         timeout: how long a call waits for an answer; a wait for the lock is not included.
         prefix: that of the subjects of the deployment.
         sessions: whether several locks are kept alive with one request.
+        cache: for how many seconds without a use a lease is kept after its lock was released; 0: not at all.
         secret: 16 to 64 bytes that protect the locks, to be shared by clients that release one another's locks;
             None: random ones.
         on_jeopardy: is called once when the renewal of a lock begins to fail, and once when it is safe again.
@@ -184,6 +186,7 @@ class Client:
         timeout: Duration = 15.0,
         prefix: str = "holdfast",
         sessions: bool = True,
+        cache: Duration = 0.0,
         secret: bytes | None = None,
         on_jeopardy: JeopardyHook | None = None,
     ) -> None:
@@ -203,6 +206,7 @@ class Client:
                     timeout=timeout,
                     prefix=prefix,
                     sessions=sessions,
+                    cache=cache,
                     secret=secret,
                     on_jeopardy=None if on_jeopardy is None else self._jeopardy,
                 )
@@ -264,6 +268,14 @@ class Client:
         finally:
             if self._loop.alive:
                 self._loop.call(leases.aclose, None)
+
+    def cache_stats(self) -> CacheStats:
+        """Return how many cached leases the client has, and how often they were used."""
+
+        async def read() -> CacheStats:
+            return self._client.cache_stats()
+
+        return self._loop.call(read, None)
 
     def watch(self, pattern: str = ">") -> Watch:
         """Return the events of the locks that a pattern selects: `with client.watch("orders.*") as events:`."""
@@ -351,6 +363,10 @@ class Lock(HeldLock):
             self._lock.check()
 
         self._loop.call(check, None)
+
+    def wanted(self, timeout: Duration | None = None) -> bool:
+        """Wait until others want the resource. See holdfast_client.Lock.wanted; a timeout of 0 looks only."""
+        return self._loop.call(lambda: self._lock.wanted(timeout), None)
 
     def extend(self, ttl: Duration) -> None:
         """Have the lease last ttl from now. The errors are those of holdfast_client.Lock.extend."""

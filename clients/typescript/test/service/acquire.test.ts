@@ -136,6 +136,17 @@ test("arguments that break a rule are refused", async () => {
     [{ mode: "exclusive", limit: 5 }, /limit must be left out of an exclusive lock/],
     [{ metadata: { a: 1 as unknown as string } }, /metadata must be an object whose members are strings/],
     [{ metadata: { a: "x".repeat(2000) } }, /metadata/],
+    [{ minHold: -1 }, /minHold must be a whole number of milliseconds from 0 to 3600000, not -1/],
+    [{ minHold: 1, limit: 2 }, /minHold must be left out of a shared lock/],
+    [{ minHold: 1, ephemeral: true }, /minHold must be left out beside ephemeral/],
+    [{ maxHold: 99 }, /maxHold must be a whole number of milliseconds from 100/],
+    [{ maxHold: NaN }, /maxHold/],
+    [{ cache: 0.5 }, /cache must be a whole number/],
+    [{ cache: 1, mode: "shared" }, /cache must be left out beside mode "shared"/],
+    [{ cache: 1, limit: 2 }, /cache must be left out beside limit/],
+    [{ cache: 1, renew: false }, /cache must be left out beside renew: false/],
+    [{ cache: 1, minHold: 1 }, /cache must be left out beside minHold/],
+    [{ cache: 1, maxHold: 100 }, /cache must be left out beside maxHold/],
   ];
   for (const [options, message] of bad) {
     await assert.rejects(client.acquire(name, options), (error) => {

@@ -57,6 +57,7 @@ class Simulation {
         stop: (alarm: Alarm) => this.#due.delete(alarm),
       },
       deployment: { offers: () => false },
+      held: { wanted: () => undefined },
       router: { route: () => ({ subject: "subject", direct: true }) },
       sender: {
         open: (listener: Listener) => {

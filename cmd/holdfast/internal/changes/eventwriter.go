@@ -81,8 +81,9 @@ func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00"
 
 // eventText returns an event as one line for a person, and "" for a bookmark.
 func eventText(e holdfast.Event) string {
-	what := fmt.Sprintf("%-8s %s%s by %s, token %d", strings.ToLower(e.Kind.String()),
-		display.Name(e.Lease.Resource), cli.OfTenant(e.Lease.Tenant), display.Quote(e.Lease.Owner), e.Lease.Token)
+	what := fmt.Sprintf("%-8s %s%s by %s, %s", strings.ToLower(e.Kind.String()),
+		display.Name(e.Lease.Resource), cli.OfTenant(e.Lease.Tenant), display.Quote(e.Lease.Owner),
+		cli.NamedTokens(e.Lease.Token, e.Lease.Tokens))
 	switch {
 	case e.Kind == holdfast.EventBookmark:
 		return ""
@@ -126,9 +127,9 @@ func eventJSON(e holdfast.Event) (string, error) {
 func leaseOf(l holdfast.Lease) *messages.Lease {
 	lease := &messages.Lease{
 		Resource: l.Resource, Owner: l.Owner,
-		Token: uint64(l.Token), Fence: l.Token.String(),
+		Token: uint64(l.Token), Fence: l.Fence.String(),
 		TtlMs: uint32(l.TTL.Milliseconds()), RemainingMs: uint32(l.Remaining.Milliseconds()),
-		Metadata: l.Metadata, Tenant: l.Tenant,
+		Metadata: l.Metadata, Tenant: l.Tenant, Tokens: l.Tokens,
 	}
 	if !l.AcquiredAt.IsZero() {
 		lease.AcquiredAtMs = l.AcquiredAt.UnixMilli()

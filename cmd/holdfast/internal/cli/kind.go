@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -26,6 +27,22 @@ func KindOf(l *messages.Lease) string { return Kind(l.GetLimit(), len(l.GetSlots
 
 // KindOfWaiter returns the [Kind] of a waiting request.
 func KindOfWaiter(w *messages.Waiter) string { return Kind(w.GetLimit(), int(w.GetPermits())) }
+
+// Tokens returns the tokens of a lease that has n of them: "5", or of a block "5-104". 0: one.
+func Tokens[T ~uint64](first T, n uint32) string {
+	if n <= 1 {
+		return strconv.FormatUint(uint64(first), 10)
+	}
+	return fmt.Sprintf("%d-%d", uint64(first), uint64(first)+uint64(n)-1)
+}
+
+// NamedTokens returns the [Tokens] behind their name: "token 5".
+func NamedTokens[T ~uint64](first T, n uint32) string {
+	if n <= 1 {
+		return "token " + Tokens(first, n)
+	}
+	return "tokens " + Tokens(first, n)
+}
 
 // Slots returns the numbers of permits, with runs shortened: "0,3-7".
 func Slots[T int | uint32](numbers []T) string {

@@ -32,7 +32,7 @@ func TestConfirmSaysWhichLeaseAndHow(t *testing.T) {
 	t.Parallel()
 	f := withNode(t, func(int) *messages.Reply { return &messages.Reply{Status: messages.Status_RELEASED} })
 	f.run(t.Context(), "confirm", "orders.42", "--token", "000000000000012", "--by", "me", "--how", "switched off").
-		want(t, 0, "confirmed the loss of the lease on orders.42\n")
+		want(t, 0, "confirmed the end of the lease on orders.42\n")
 	var r messages.ConfirmRequest
 	if m := f.request(t, 1, &r); m.Subject != "holdfast.confirm.orders.42" || r.GetToken() != 12 || r.GetBy() != "me" ||
 		r.GetHow() != "switched off" {
@@ -53,7 +53,7 @@ func TestHeldBackBesideHolders(t *testing.T) {
 		}
 	})
 	f.run(t.Context(), "get", "gpu", "--waiters").want(t, 0,
-		`held back: gpu for 1.5s after the loss of "a", token 3, fence 3, 1 of 4, slot 0, 1 waiting`+"\n"+
+		`held back: gpu for 1.5s after the lease of "a", token 3, fence 3, 1 of 4, slot 0, 1 waiting`+"\n"+
 			`  held by "b", token 4, fence 3, 1 of 4, slot 1, 1s left`+"\n"+
 			`  waits: "c", exclusive, for 1h, 1s left`)
 }

@@ -113,29 +113,29 @@ func (a *answer) sentence() string {
 
 // ended says what an operation did whose answer is RELEASED, other than a release.
 var ended = map[messages.Operation]string{
-	messages.OpBreak: "broke the lock on ", messages.OpConfirm: "confirmed the loss of the lease on ",
+	messages.OpBreak: "broke the lock on ", messages.OpConfirm: "confirmed the end of the lease on ",
 }
 
 func (a *answer) notHeld(resource string) string {
 	switch a.op {
 	case messages.OpBreak:
-		return fmt.Sprintf("not held: %s is free", resource)
+		return "not held: nobody holds " + resource
 	case messages.OpConfirm:
 		return fmt.Sprintf("not held: %s is free, and not held back", resource)
 	case messages.OpRelease:
-		return fmt.Sprintf("not held: %s is free, and %s was not its last holder", resource, display.Quote(a.owner))
+		return fmt.Sprintf("not held: nobody holds %s, and %s was not its last holder", resource, display.Quote(a.owner))
 	}
-	return fmt.Sprintf("not held: %s is free; %s has released it, or never held it", resource, display.Quote(a.owner))
+	return fmt.Sprintf("not held: nobody holds %s; %s has released it, or never held it", resource, display.Quote(a.owner))
 }
 
-// heldBack returns the lost lease for which the resource is held back, and below it the leases that are still held and
-// the waiting requests.
+// heldBack returns the ended lease for which the resource is held back, and below it the leases that are still held and
+// the waiting requests. Only a loss has to be confirmed; what else has an end may also be a shortest hold.
 func (a *answer) heldBack(resource string) string {
-	lost := fmt.Sprintf("%s, %s", display.Quote(a.GetLease().GetOwner()), share(a.GetLease()))
-	line := fmt.Sprintf("held back: %s until the loss of %s, is confirmed%s", resource, lost, a.details())
+	ended := fmt.Sprintf("%s, %s", display.Quote(a.GetLease().GetOwner()), share(a.GetLease()))
+	line := fmt.Sprintf("held back: %s until the loss of %s, is confirmed%s", resource, ended, a.details())
 	if left := a.GetLeftMs(); left > 0 {
-		line = fmt.Sprintf("held back: %s for %s after the loss of %s%s", resource, display.Duration(cli.Millis(left)),
-			lost, a.details())
+		line = fmt.Sprintf("held back: %s for %s after the lease of %s%s", resource, display.Duration(cli.Millis(left)),
+			ended, a.details())
 	}
 	lines := []string{line}
 	for _, l := range a.GetHolders() {
@@ -230,10 +230,10 @@ func detailsOf(l *messages.Lease) string {
 	return b.String()
 }
 
-// share returns what identifies a lease: its token, and of a shared one its fence, its kind and its slots.
+// share returns what identifies a lease: its token or its block of them, and of a shared one its fence, its kind and its slots.
 func share(l *messages.Lease) string {
 	if l.GetLimit() == 0 {
-		return fmt.Sprintf("token %d", l.GetToken())
+		return cli.NamedTokens(l.GetToken(), l.GetTokens())
 	}
 	name := "slot"
 	if len(l.GetSlots()) > 1 {

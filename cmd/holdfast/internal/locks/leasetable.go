@@ -69,7 +69,7 @@ func (l *listing) table(waiters bool) display.Table {
 			func(w *messages.Waiter) string { return display.Name(w.GetOwner()) }},
 		{"KIND", false, shared || queues, cli.KindOf, cli.KindOfWaiter},
 		{"SLOTS", false, shared, func(l *messages.Lease) string { return cli.Slots(l.GetSlots()) }, nil},
-		{"TOKEN", true, true, func(l *messages.Lease) string { return strconv.FormatUint(l.GetToken(), 10) }, nil},
+		{"TOKEN", true, true, func(l *messages.Lease) string { return cli.Tokens(l.GetToken(), l.GetTokens()) }, nil},
 		{"WAITED", true, queues, nil, func(w *messages.Waiter) string {
 			return display.Duration(cli.Millis(w.GetWaitingMs()))
 		}},
