@@ -145,6 +145,17 @@ async def test_the_last_token_is_used_and_the_others_ask_for_themselves(early: b
     assert (lease.open, handle.returned) == (False, 1)
 
 
+async def test_the_next_one_acquires_the_lease_if_a_call_does_not() -> None:
+    lease, _ = begin(Lease())
+    lease.handle, lease.open, lease.use = None, False, None  # it is being acquired
+    waiting = [asyncio.create_task(lease.turn(TERMS, _clock.now())) for _ in range(2)]
+    await asyncio.sleep(0)
+    lease.hand_over()
+    waiting[0].cancel()  # it was its turn, and it has not noticed that
+    assert await waiting[1] is lease
+    assert waiting[0].cancelled()
+
+
 async def test_no_use_begins_with_less_than_a_quarter_of_the_ttl() -> None:
     handle = Lease()
     lease, use = begin(handle)

@@ -101,9 +101,8 @@ class CachedLease:
 
     def take(self, terms: Terms) -> Use | None:
         """Return a use for a request; None if it has to wait, or needs another lease."""
-        if self._turns or not self.fits(terms) or (handle := self._ready()) is None:
-            return None
-        return self._give(handle)
+        handle = self._ready() if self.fits(terms) else None
+        return None if handle is None else self._give(handle)
 
     def opened(self, handle: Handle) -> Use:
         """Take over the lease that a call has acquired, and return the use of this call."""
