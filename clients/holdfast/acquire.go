@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -153,7 +154,8 @@ func (a *acquisition) do(ctx context.Context) (*Lock, error) {
 	a.lockKey = lockKey{holder{a.resource, o.owner}, o.kind()}
 	defer a.expectNoMore()
 	if o.minHold > 0 {
-		defer c.handles.withhold(a.holder)()
+		over := c.handles.withhold(a.holder)
+		defer over()
 	}
 	if o.reentrant {
 		a.expect()
@@ -220,7 +222,7 @@ func (a *acquisition) check() (err error) {
 			return rule(d.field, "0 to "+millis(messages.MaxDelayMillis).String(), d.value.String())
 		}
 	}
-	if err := errors.Join(a.options.checkMaxHold(), a.options.checkPermits()); err != nil {
+	if err := cmp.Or(a.options.checkMaxHold(), a.options.checkPermits()); err != nil {
 		return err
 	}
 	if a.options.maxHold > 0 {
@@ -303,7 +305,7 @@ func (a *acquisition) expectNoMore() {
 // wait is how long the request may stay in the queue from now on. A wait never becomes 0, which would be
 // another request.
 func (a *acquisition) wait() time.Duration {
-	if a.options.bounded && a.options.maxWait == 0 {
+	if a.options.tries() {
 		return 0
 	}
 	left := min(maxAttemptWait, a.c.deployment.maxWait()) // mutant: WaitBeyondTheLimit

@@ -15,8 +15,8 @@ import (
 const maxResources = 1000
 
 // AcquireAll locks several resources, at most 1 000, all of them or none. The order of the names does not matter, and a
-// name that is given twice counts once. The options apply to each of the locks; [MaxWait] and the context bound the
-// wait for all of them together. MaxWait(0) does not wait, as [Client.TryAcquire].
+// name that is given twice counts once. The options apply to each of the locks, [Cached] excepted: a lease that is
+// cached is returned first. [MaxWait] and the context bound the wait for all of them together. MaxWait(0) does not wait, as [Client.TryAcquire].
 //
 // First it asks for all of them at once, without waiting. If one is not free, it releases the others, and acquires them
 // one after another, each from the queue of its resource, in the order of their keys. This order is the same for all
@@ -34,6 +34,9 @@ func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...Acq
 		return nil, err
 	}
 	a := &acquisitionOfAll{c: c, options: c.cfg.acquireOptions(opts), resources: ordered, begun: time.Now()}
+	if err := a.options.uncached("AcquireAll"); err != nil {
+		return nil, invalid(messages.OpAcquire, "", err)
+	}
 	if len(ordered) > 1 {
 		s, err := a.atOnce(ctx)
 		if s != nil || !a.mayWait(err) {

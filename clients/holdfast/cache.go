@@ -57,7 +57,7 @@ func (o *acquireOptions) checkCached() error {
 	return nil
 }
 
-// uncached takes [Cached] out of the options of a call that caches nothing, and returns an error if it is the call's own.
+// uncached takes [Cached] out of the options of a call that caches nothing, and refuses it if it is the call's own.
 func (o *acquireOptions) uncached(call string) error {
 	if o.idle != 0 && o.byCall {
 		return rule("Cached", "none of "+call+", which caches nothing", o.idle.String())
@@ -323,7 +323,8 @@ func (c *Client) acquireFor(ctx context.Context, e *cached, o acquireOptions, be
 // nil: nothing is.
 func (c *Client) acquireApart(ctx context.Context, in *cacheShard, name string, o acquireOptions, begun time.Time,
 	began func()) (*Lock, error) {
-	defer in.askApart(name)()
+	over := in.askApart(name)
+	defer over()
 	a := c.newAcquisition(name, o, begun)
 	if began != nil {
 		a.began = sync.OnceFunc(began)

@@ -74,9 +74,9 @@ func (e *cached) enter(ctx context.Context, o *acquireOptions) (l *Lock, w *wait
 	if e.state == open {
 		e.h.look()
 	}
-	tries, fits := o.bounded && o.maxWait == 0, e.fits(o)
+	tries, fits := o.tries(), e.fits(o)
 	switch {
-	case e.state > open:
+	case e.state > open: // mutant: UseAfterTheReturn
 		return nil, nil, true, nil
 	case ctx.Err() != nil || e.in.of.c.life.Err() != nil || e.state == asking && (tries || !fits):
 		return nil, nil, false, nil
@@ -107,14 +107,15 @@ func (e *cached) wait(ctx context.Context) *waiting {
 // await waits for the turn of a call, for as long as that waits. One that does not wait for others is here until the
 // lease has more tokens.
 func (e *cached) await(ctx context.Context, w *waiting, o *acquireOptions, begun time.Time) (turn, error) {
-	var late <-chan time.Time
+	c, tries := e.in.of.c, o.tries()
 	refusal := &Error{Op: string(messages.OpAcquire), Resource: e.name, Err: ErrTimeout}
+	left := time.Until(begun.Add(o.maxWait))
+	if tries {
+		left = c.cfg.timeout
+		refusal.Err, refusal.Cause = ErrUnavailable, request.ErrNoAnswer
+	}
+	var late <-chan time.Time
 	if o.bounded {
-		left := time.Until(begun.Add(o.maxWait))
-		if o.maxWait == 0 {
-			left = e.in.of.c.cfg.timeout
-			refusal.Err, refusal.Cause = ErrUnavailable, request.ErrNoAnswer
-		}
 		timer := time.NewTimer(left)
 		defer timer.Stop()
 		late = timer.C
@@ -124,10 +125,11 @@ func (e *cached) await(ctx context.Context, w *waiting, o *acquireOptions, begun
 		return t, nil
 	case <-late:
 	case <-ctx.Done():
-		if refusal.Cause = request.ContextError(ctx); errors.Is(refusal.Cause, context.Canceled) && refusal.Err == ErrTimeout {
+		refusal.Cause = request.ContextError(ctx)
+		if !tries && errors.Is(refusal.Cause, context.Canceled) {
 			refusal.Err, refusal.Cause = refusal.Cause, nil
 		}
-	case <-e.in.of.c.life.Done():
+	case <-c.life.Done():
 		refusal.Err, refusal.Cause = ErrClosed, nil
 	}
 	if e.leave(w) {
@@ -298,9 +300,9 @@ func (e *cached) close(wanted bool) {
 		return
 	}
 	e.state = closing
-	e.in.remove(e, wanted)
+	e.in.remove(e, wanted) // mutant: UseAfterTheReturn
 	e.pass()
-	if len(e.h.locks) == 0 {
+	if len(e.h.locks) == 0 { // mutant: ReturnInTheMiddleOfAUse
 		e.giveBack()
 	}
 }
@@ -309,7 +311,7 @@ func (e *cached) close(wanted bool) {
 // waits for this lease.
 func (e *cached) giveBack() {
 	e.state = over
-	e.h.letGo().begin()
+	e.h.letGo().begin() // mutant: ReturnNeedsAPlace
 }
 
 // lost receives that a lease that was granted has ended.

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,12 +16,12 @@ const opCampaign messages.Operation = "campaign"
 // leads. The value is the entry "value" of the lock's metadata, beside those of [Metadata]; together they have at most
 // 1 024 bytes.
 //
-// The options are those of an exclusive lock that makes events, so neither [Shared], [Permits], [Ephemeral] nor
-// [Reentrant]. The errors are those of [Client.Acquire]; also [ErrInvalid] if the deployment lacks the feature
+// The options are those of an exclusive lock that makes events, so neither [Shared], [Permits], [Ephemeral], [Reentrant]
+// nor [Cached]. The errors are those of [Client.Acquire]; also [ErrInvalid] if the deployment lacks the feature
 // "values".
 func (c *Client) Campaign(ctx context.Context, name, value string, opts ...AcquireOption) (*Leadership, error) {
 	o := c.cfg.acquireOptions(opts)
-	if err := o.checkElection(); err != nil {
+	if err := cmp.Or(o.uncached("Campaign"), o.checkElection()); err != nil {
 		return nil, invalid(opCampaign, messages.NormalizeResource(name), err)
 	}
 	if err := c.deployment.need(ctx, opCampaign, name, valuesFeature); err != nil {

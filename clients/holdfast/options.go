@@ -275,6 +275,9 @@ func (o *acquireOptions) request(id string, wait time.Duration) *messages.Acquir
 	return r
 }
 
+// tries reports whether the call does not wait.
+func (o *acquireOptions) tries() bool { return o.bounded && o.maxWait == 0 }
+
 // lastHeld returns when the longest hold of a lock is over whose request was sent then; zero: it has none.
 func (o *acquireOptions) lastHeld(sent time.Time) (at time.Time) {
 	if o.maxHold > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// scripted is a service of one shard in virtual time: mutexes, queues and sessions as of the contract, on messages of
-// which a test decides the fate. What it does not need is left out.
+// scripted is a service of one shard in virtual time: mutexes, blocks of tokens, queues, sessions and notices as of the
+// contract, on messages of which a test decides the fate. What it does not need is left out.
 type scripted struct {
 	t      *testing.T
 	server pipeServer
@@ -45,7 +45,13 @@ type scripted struct {
 
 type scriptedLease struct {
 	request *messages.AcquireRequest
+	begun   time.Time
 	token   uint64
+	// tokens is how many the lease has; noticed is when its holder last got a notice, refused: since the last keep a
+	// request was refused because of it.
+	tokens  uint32
+	noticed time.Time
+	refused bool
 	ttl     time.Duration
 	session string
 	// deadline counts without a session, for the TTL of the last extension.
@@ -69,7 +75,12 @@ type scriptedSession struct {
 	// patience is for how long the client may be disconnected; 0: for ever. heard is when it sent something.
 	patience time.Duration
 	heard    time.Time
+	// alive is where notices go; empty: there are none.
+	alive string
 }
+
+// opNotice is a notice on its way, as a fate sees it.
+const opNotice messages.Operation = "notice"
 
 func newScripted(t *testing.T) *scripted {
 	t.Helper()
@@ -188,9 +199,31 @@ func (s *scripted) breakLease(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.leases[key]; l != nil {
+		s.notice(key, true)
 		s.lose(l)
 		s.free(key)
 	}
+}
+
+// notice sends a notice of a lease, if its session has asked for any. It is called with mu held.
+func (s *scripted) notice(key string, ended bool) {
+	l := s.leases[key]
+	x := s.sessions[l.session]
+	if x == nil || x.alive == "" || !ended && time.Since(l.noticed) < time.Second {
+		return
+	}
+	l.noticed = time.Now()
+	n := &messages.Notice{Resource: key, Token: l.token, Waiting: uint32(len(s.queues[key])), Ended: ended}
+	payload, err := messages.Encode(messages.Protobuf, n)
+	if err != nil {
+		s.t.Error(err)
+	}
+	var delay time.Duration
+	if s.fate != nil {
+		delay, _ = s.fate(opNotice)
+	}
+	to := x.alive
+	after(delay, func() { s.server.deliver(to, payload) })
 }
 
 // lose notes that a lease has ended otherwise than by a release.
@@ -231,9 +264,19 @@ func (s *scripted) holds(key string, token Token) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.leases[key]
-	if l == nil || Token(l.token) != token {
-		return false
-	}
+	return l != nil && Token(l.token) == token && s.runs(l)
+}
+
+// has reports whether a lease is held that has the token, as its first one or another one of its block.
+func (s *scripted) has(key string, token Token) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leases[key]
+	return l != nil && s.runs(l) && l.token <= uint64(token) && uint64(token) < l.token+uint64(l.tokens)
+}
+
+// runs reports whether the time of a lease is not over. It is called with mu held.
+func (s *scripted) runs(l *scriptedLease) bool {
 	if l.session != "" {
 		return s.sessions[l.session] != nil && time.Now().Before(s.sessions[l.session].deadline)
 	}
@@ -285,6 +328,8 @@ func (s *scripted) acquire(key string, r *messages.AcquireRequest, answer func(*
 	case l == nil:
 		s.grant(key, r, answer)
 	case r.GetWaitMs() == 0:
+		l.refused = true
+		s.notice(key, false)
 		answer(&messages.Reply{Status: messages.Status_HELD, Lease: s.lease(key), Held: 1,
 			Holders: []*messages.Lease{s.lease(key)}})
 	default:
@@ -295,13 +340,15 @@ func (s *scripted) acquire(key string, r *messages.AcquireRequest, answer func(*
 			s.queues[key][i] = scriptedWaiter{r, answer}
 		} else {
 			s.queues[key] = append(s.queues[key], scriptedWaiter{r, answer})
+			s.notice(key, false)
 		}
 	}
 }
 
 func (s *scripted) grant(key string, r *messages.AcquireRequest, answer func(*messages.Reply)) {
-	s.tokens[key]++
-	l := &scriptedLease{request: r, token: s.tokens[key], ttl: millis(r.GetTtlMs()), session: r.GetSession()}
+	l := &scriptedLease{request: r, begun: time.Now(), token: s.tokens[key] + 1, tokens: max(r.GetTokens(), 1), ttl: millis(r.GetTtlMs()),
+		session: r.GetSession()}
+	s.tokens[key] += uint64(l.tokens)
 	s.leases[key] = l
 	if l.session == "" {
 		s.run(key, l, l.ttl)
@@ -311,7 +358,7 @@ func (s *scripted) grant(key string, r *messages.AcquireRequest, answer func(*me
 	if s.granted != nil {
 		s.granted(s.lease(key))
 	}
-	answer(&messages.Reply{Status: messages.Status_GRANTED, Lease: s.lease(key)})
+	answer(&messages.Reply{Status: messages.Status_GRANTED, Lease: s.lease(key), Waiting: uint32(len(s.queues[key]))})
 }
 
 func (s *scripted) open(id string, ttl time.Duration) *scriptedSession {
@@ -424,7 +471,11 @@ func (s *scripted) extend(key string, r *messages.ExtendRequest) *messages.Reply
 			return &messages.Reply{Status: status, Error: "refused"}
 		}
 	}
-	ttl := millis(r.GetTtlMs())
+	if n := r.GetTokens(); n > l.tokens {
+		s.tokens[key] += uint64(n - l.tokens)
+		l.tokens = n
+	}
+	ttl, joins := millis(r.GetTtlMs()), r.GetSession() != l.session
 	switch id := r.GetSession(); {
 	case r.GetOrder() > 0 && r.GetOrder() < l.order:
 		return &messages.Reply{Status: messages.Status_EXTENDED, Lease: s.lease(key), Order: l.order}
@@ -434,11 +485,15 @@ func (s *scripted) extend(key string, r *messages.ExtendRequest) *messages.Reply
 			s.prolong(id, min(ttl, x.ttl))
 		}
 		l.session, l.ttl = id, x.ttl
+		if joins && len(s.queues[key]) > 0 {
+			s.notice(key, false)
+		}
 	default:
 		s.run(key, l, ttl)
 	}
 	l.order = max(l.order, r.GetOrder())
-	return &messages.Reply{Status: messages.Status_EXTENDED, Lease: s.lease(key), Order: l.order}
+	return &messages.Reply{Status: messages.Status_EXTENDED, Lease: s.lease(key), Order: l.order,
+		Waiting: uint32(len(s.queues[key]))}
 }
 
 func (s *scripted) set(key string, r *messages.SetRequest) *messages.Reply {
@@ -468,6 +523,15 @@ func (s *scripted) leave(key string, extended bool) {
 	}
 }
 
+// shorten is what another process of the owner does that asks for less time.
+func (s *scripted) shorten(key string, ttl time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leases[key]
+	l.order += 100
+	s.run(key, l, ttl)
+}
+
 func (s *scripted) get(key string) *messages.Reply {
 	if s.leases[key] == nil {
 		return &messages.Reply{Status: messages.Status_FREE}
@@ -484,13 +548,28 @@ func (s *scripted) keep(id string, r *messages.KeepRequest) *messages.Reply {
 	s.prolong(id, millis(r.GetTtlMs()))
 	x.patience = millis(r.GetDisconnectMs())
 	s.heard(id)
-	held := uint32(0)
-	for _, l := range s.leases {
-		if l.session == id {
-			held++
-		}
+	reply := &messages.Reply{Status: messages.Status_EXTENDED, Losses: x.losses}
+	if x.alive = ""; r.GetNotices() {
+		x.alive = r.GetAlive()
 	}
-	return &messages.Reply{Status: messages.Status_EXTENDED, Held: held, Losses: x.losses}
+	for key, l := range s.leases {
+		if l.session != id {
+			continue
+		}
+		reply.Held++
+		if r.GetNotices() && (l.refused || len(s.queues[key]) > 0) {
+			reply.Wanted = append(reply.Wanted, key)
+		}
+		l.refused = false
+	}
+	return reply
+}
+
+// leaseOf returns the lease of a resource, nil if it is free.
+func (s *scripted) leaseOf(key string) *scriptedLease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leases[key]
 }
 
 // lease returns the public view of a lease.
@@ -503,5 +582,6 @@ func (s *scripted) lease(key string) *messages.Lease {
 	return &messages.Lease{
 		Resource: key, Owner: l.request.GetOwner(), Token: l.token, TtlMs: inMillis(l.ttl), Session: label,
 		RemainingMs: uint32(time.Until(deadline) / time.Millisecond), Metadata: l.metadata,
+		Tokens: l.tokens,
 	}
 }

@@ -26,8 +26,8 @@ func (b *Block) Take() (token uint64, ok bool) {
 	if b.used == b.size { // mutant: TokenBeforeItsAnswer
 		return 0, false
 	}
-	b.used++ // mutant: TokenGivenTwice
-	return b.first + uint64(b.used) - 1, true
+	b.used++
+	return b.first + uint64(b.used) - 1, true // mutant: TokenGivenTwice
 }
 
 // Used returns how many tokens were given.
