@@ -62,6 +62,23 @@ async def test_uses_make_no_task(client: holdfast_client.Client, name: str) -> N
             acquired.value.value.release().send(None)
 
 
+async def test_who_never_waits_lets_others_have_it(
+    client: holdfast_client.Client, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """All of this is in one loop, which notices need, too."""
+    monkeypatch.setattr("holdfast_client._cache.FIRST_BLOCK", 1_000_000)
+    await (await client.acquire(name, **CACHED)).release()
+
+    async def have() -> None:
+        async with other.lock(name):
+            pass
+
+    theirs = asyncio.create_task(have())
+    while not theirs.done():
+        await (await client.acquire(name, **CACHED)).release()
+        assert client.cache_stats().uses < 900_000
+
+
 async def test_others_have_it_at_once(
     client: holdfast_client.Client, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -82,6 +99,7 @@ async def test_a_use_ends_before_others_have_it(
     client: holdfast_client.Client, other: holdfast_client.Client, name: str
 ) -> None:
     lock = await client.acquire(name, **CACHED)
+    lease = lease_of(client, name)
     second = asyncio.create_task(client.acquire(name, **CACHED))
     await until(lambda: client.cache_stats().waiting == 1)
     assert await lock.wanted()
@@ -89,6 +107,7 @@ async def test_a_use_ends_before_others_have_it(
     await until_waiting(other, name, 2)  # the one that waited here is in line behind it
     assert lock.valid
     await lock.release()
+    assert lease.returned.done()  # the lock had the outcome of the release of its lease
     await (await theirs).release()
     assert not isinstance((await second)._handle, Use)  # pyright: ignore[reportPrivateUsage]
     await (await second).release()
@@ -174,7 +193,7 @@ async def test_a_turn_that_is_cancelled_is_for_the_next_one(client: holdfast_cli
     assert first.cancelled()
 
 
-async def test_cancelled_at_each_step(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
+async def test_cancelled_at_each_step(client: holdfast_client.Client, name: str) -> None:
     await client.acquire(f"{name}.warm")
     for step in STEPS:
         resource = f"{name}.{step}"
@@ -190,8 +209,7 @@ async def test_cancelled_at_each_step(client: holdfast_client.Client, other: hol
         if not await working:
             await got[0].release()
         await (await waiting).release()
-        assert (await client.acquire(resource, **CACHED)).valid
-        await other.get(resource)
+        await (await client.acquire(resource, wait=0, **CACHED)).release()
 
 
 async def test_a_broken_lease_is_lost_in_its_use(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
@@ -211,6 +229,7 @@ async def test_a_broken_lease_is_lost_in_its_use(client: holdfast_client.Client,
     await node_ask("break", name, {"token": lock.token})
     with pytest.raises(holdfast_client.LockLost) as lost:
         await working
+    assert client.cache_stats().leases == 0
     assert lost.value.reason == "not_held"
     assert (lock.reason, lock.valid, lock.lost.is_set()) == ("not_held", False, True)
     assert (first.reason, first.lost.is_set()) == (None, False)
@@ -221,8 +240,9 @@ async def test_a_broken_lease_is_lost_in_its_use(client: holdfast_client.Client,
     assert (await client.acquire(name, wait=0, **CACHED)).token > lock.token
 
 
+@pytest.mark.parametrize("right", [{}, {"waiting": 3}, {"ended": True}])
 async def test_notices_are_looked_at(
-    client: holdfast_client.Client, node_ask: Ask, monkeypatch: pytest.MonkeyPatch, name: str
+    client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, right: dict[str, Any], name: str
 ) -> None:
     """One that is not about a lease of this client changes nothing, whatever it has."""
     counted = count_requests(client, monkeypatch)
@@ -230,10 +250,8 @@ async def test_notices_are_looked_at(
     await lock.release()
     await until_listening(client, counted)
     sender = client._handles.core.sender  # pyright: ignore[reportPrivateUsage]
-    forged: list[Any] = [
-        b"",
-        b"\xff",
-        b"[]",
+    forged: list[dict[str, Any]] = [
+        {},
         {"resource": name},
         {"resource": name, "token": "x"},
         {"resource": [name], "token": "1"},
@@ -241,15 +259,14 @@ async def test_notices_are_looked_at(
         {"resource": name, "token": {}, "ended": True},
         {"resource": "other", "token": "1"},
     ]
-    problems: list[object] = []
-    monkeypatch.setattr(client._nc, "_error_cb", problems.append)  # pyright: ignore[reportPrivateUsage]
     for notice in forged:
-        data = notice if isinstance(notice, bytes) else json.dumps(notice).encode()
+        client._handles.noticed(notice)  # pyright: ignore[reportPrivateUsage]
+    for data in (b"", b"\xff", b"[]"):
         await client._nc.publish(sender.notices, data)  # pyright: ignore[reportPrivateUsage]
     await client.get(name)
-    assert not problems
     assert lease_of(client, name).open
-    await client._nc.publish(sender.notices, json.dumps({"resource": name, "token": "1"}).encode())  # pyright: ignore[reportPrivateUsage]
+    notice = {"resource": name, "token": "1", **right}
+    await client._nc.publish(sender.notices, json.dumps(notice).encode())  # pyright: ignore[reportPrivateUsage]
     await until(lambda: client.cache_stats().leases == 0)
     assert not (await client.get(name)).held
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from nats.aio.client import Client as Connection
 
+import holdfast_client
 from holdfast_client import _clock
 from holdfast_client._cached import CachedLease, Owner
 from holdfast_client._handle import Handle
@@ -143,6 +146,32 @@ async def test_the_last_token_is_used_and_the_others_ask_for_themselves(early: b
     assert handle.returned == 0
     given.end()
     assert (lease.open, handle.returned) == (False, 1)
+
+
+async def test_the_next_one_acquires_the_lease_if_a_call_does_not() -> None:
+    lease, _ = begin(Lease())
+    lease.handle, lease.open, lease.use = None, False, None  # it is being acquired
+    waiting = [asyncio.create_task(lease.turn(TERMS, _clock.now())) for _ in range(2)]
+    await asyncio.sleep(0)
+    lease.hand_over()
+    waiting[0].cancel()  # it was its turn, and it has not noticed that
+    assert await waiting[1] is lease
+    assert waiting[0].cancelled()
+
+
+async def test_a_forked_child_has_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its call would need no message. test_fork.py forks."""
+    client = holdfast_client.Client(Connection(), ttl=TTL, cache=60)
+    lease, use = begin(Lease())
+    client._cache.uses, client._cache.leases["n"] = 1, lease  # pyright: ignore[reportPrivateUsage]
+    use.end()
+    with monkeypatch.context() as child:
+        child.setattr(os, "getpid", lambda: 0)
+        with pytest.raises(holdfast_client.Closed, match="forked from it"):
+            await client.acquire("n")
+    assert (await client.acquire("n")).token == use.token + 1
+    client._cache.leases.clear()  # pyright: ignore[reportPrivateUsage]
+    await client.close()
 
 
 async def test_no_use_begins_with_less_than_a_quarter_of_the_ttl() -> None:
