@@ -34,12 +34,17 @@ export class Deployment {
     return { ...contract, ...this.#info?.limits };
   }
 
-  /** Waits a moment for the answer when the client has just begun, at most until the signal aborts. */
-  async known(signal?: AbortSignal): Promise<void> {
+  /**
+   * Waits a moment for the answer when the client has just begun, at most until the signal aborts; for what cannot do
+   * without it, until there is an answer or the client gives up to ask for one.
+   */
+  async known(signal?: AbortSignal, isNeeded = false): Promise<void> {
     this.refresh();
     const { alarms, clock } = this.line;
-    if (this.#info !== undefined || this.#asking === undefined || clock.now() >= this.#patience) return;
-    await unless(signal, Promise.race([this.#asking, alarms.wait(this.#patience)])).catch(() => undefined);
+    const patience = isNeeded ? Infinity : this.#patience;
+    if (this.#info !== undefined || this.#asking === undefined || clock.now() >= patience) return;
+    const answer = isNeeded ? this.#asking : Promise.race([this.#asking, alarms.wait(patience)]);
+    await unless(signal, answer).catch(() => undefined);
   }
 
   /** What the service says is known. */

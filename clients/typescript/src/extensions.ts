@@ -60,6 +60,8 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   #since = 1;
   /** The sessions in which the lease may be. Each of them counts it. */
   readonly #joined = new Set<Session>();
+  /** The session that the latest answer has shown. */
+  #shown: string | undefined;
   /** The next attempt names no session. */
   #alone = false;
   /** The session that prolongs the lease. */
@@ -306,6 +308,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     const sent = this.renewal.granted(attempt, shown.remaining_ms ?? 0, order);
     if (sent === undefined) return;
     lease.shown(shown);
+    this.#shown = shown.session;
     if (order > this.order) {
       // Another client of the owner extends the lease. The next attempt prevails, and answers the callers.
       this.#change(order);
@@ -362,8 +365,9 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   #refused(attempt: number, error: HoldfastError): void {
     const namesSession = this.#session !== undefined && attempt >= this.#since;
     this.renewal.drop(attempt);
-    if (error instanceof OverloadedError) this.#alone = namesSession; // the shard may have too many sessions
-    else if (error instanceof ExhaustedError) {
+    if (error instanceof OverloadedError) {
+      this.#alone = namesSession && this.#shown !== this.#session?.label; // the shard may have too many sessions
+    } else if (error instanceof ExhaustedError) {
       this.#asksLess(error);
       return;
     } else if (namesSession) {

@@ -143,7 +143,10 @@ export class Handle implements Held, Extended, Hinted, Holding {
   listen(): void {
     if (this.listens || this.#found !== undefined) return;
     this.listens = true;
-    if (this.renew) this.keeper.send();
+    if (!this.renew) return;
+    const { deployment } = this.core;
+    if (deployment.isKnown) this.keeper.send();
+    else void deployment.known(undefined, true).then(() => { this.keeper.send(); });
   }
 
   /** Asks for so many tokens in all. */

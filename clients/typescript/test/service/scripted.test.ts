@@ -17,10 +17,13 @@ class Script {
   readonly #waiting: (() => void)[] = [];
   #looked = 0;
 
-  constructor(features: string[]) {
+  /** @param asked is settled when the service may say what it offers. */
+  constructor(features: string[], asked: Promise<unknown> = Promise.resolve()) {
     stand.nc.subscribe(`${this.prefix}.*.>`, { callback: (_, message) => { this.#take(message); } });
     stand.nc.subscribe(`${this.prefix}.info`, {
-      callback: (_, message) => { answer(message, { shards: 0, version: "1", nodes: [{ version: "1" }], features }); },
+      callback: (_, message) => {
+        void asked.then(() => { answer(message, { shards: 0, version: "1", nodes: [{ version: "1" }], features }); });
+      },
     });
   }
 
@@ -206,6 +209,60 @@ for (const lease of [{ resource: "b" }, { resource: 7 }, { owner: "other" }, { t
     assert.ok(lock.remaining > 50_000);
   });
 }
+
+test("what a service lacks is refused by its name", async () => {
+  await assert.rejects(new Script(["tokens"]).client().acquire("a", { cache: 1000 }), /no cached locks: it lacks the feature notices/);
+  await assert.rejects(new Script(["notices"]).client().acquire("a", { cache: 1000 }), /no cached locks: it lacks the feature tokens/);
+  await assert.rejects(new Script([]).client().acquire("a", { minHold: 1000 }), /no shortest hold: it lacks the feature min_hold/);
+});
+
+test("a lock that is to be cached waits for what the service offers, and no other one does", async () => {
+  let say: (value?: unknown) => void = () => undefined;
+  const script = new Script(["tokens", "notices"], new Promise((resolve) => { say = resolve; }));
+  const client = script.client({ timeout: 10_000 });
+  const stop = new AbortController();
+  const stopped = client.acquire("a", { cache: 1000, signal: stop.signal });
+  stop.abort();
+  await assert.rejects(stopped, { name: "AbortError" });
+  const holds = client.acquire("a", { cache: 1000 });
+  const other = client.acquire("b");
+  const first = await script.next("acquire");
+  assert.match(first.subject, /b$/);
+  say();
+  const second = await script.next("acquire");
+  assert.equal(second.json<{ tokens: number }>().tokens, 16);
+  const { lease } = grant(7, 30_000) as { lease: object };
+  answer(second, { status: "GRANTED", lease: { ...lease, tokens: 16 } });
+  answer(first, { status: "GRANTED", lease: { ...lease, resource: "b" } });
+  await (await holds).release();
+  await (await client.acquire("a", { cache: 1000 })).release();
+  assert.equal(client.cached.uses, 2);
+  await other;
+});
+
+test("the tokens of a block are used when an answer has shown them, and a smaller block than asked for is taken", async () => {
+  const script = new Script(["tokens", "notices", "order"]);
+  const client = script.client();
+  const { lease } = grant(7, 30_000) as { lease: object };
+  const lock = client.acquire("a", { cache: 1000 });
+  answer(await script.next("acquire"), { status: "GRANTED", lease: { ...lease, tokens: 2 } });
+  answer(await script.next("extend"), extended(30_000, 1, { tokens: 2 })); // it is known that nobody waits
+  await (await lock).release();
+  const second = client.acquire("a", { cache: 1000 });
+  const growth = await script.next("extend");
+  assert.deepEqual((({ tokens, order }) => ({ tokens, order }))(growth.json<{ tokens: number; order: number }>()), { tokens: 4, order: 2 });
+  await (await second).release();
+  let isHeld = false;
+  const third = client.acquire("a", { cache: 1000 }).finally(() => { isHeld = true; });
+  answer(growth, extended(30_000, 2, { tokens: 2 })); // an answer without more
+  await stand.nc.flush();
+  assert.ok(!isHeld);
+  const back = await script.next("release");
+  assert.equal(back.json<{ token: string }>().token, "7");
+  answer(back, { status: "RELEASED" });
+  answer(await script.next("acquire"), grant(11, 30_000));
+  assert.equal((await third).token, 11n);
+});
 
 test("the reply subject of one request does not tell that of another one", async () => {
   const script = new Script([]);
