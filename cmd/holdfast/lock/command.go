@@ -34,6 +34,8 @@ type command struct {
 	metadata         cli.Metadata
 	sharing          cli.Sharing
 	holdBack         cli.HoldBack
+	minHold          cli.MinHold
+	maxHold          cli.Duration // 0: the lock is held for as long as the command runs
 	ephemeral, try   bool
 	bounded          bool // the wait is limited
 
@@ -44,6 +46,7 @@ type command struct {
 	shell   string
 	device  string // of the watchdog; empty: none
 	onLost  cli.Choice
+	yield   signalName // sent to the command when others want the lock
 	verbose bool
 	codes   codes
 
@@ -65,6 +68,8 @@ func newCommand() *command {
 		metadata: cli.Metadata{},
 		sharing:  cli.NewSharing(),
 		holdBack: cli.NewHoldBack(),
+		minHold:  cli.NewMinHold(),
+		maxHold:  cli.NewDuration(0, cli.Millis(messages.MinTTLMillis), cli.LongestWait),
 		onLost:   cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
 		codes:    newCodes(),
 	}
@@ -86,15 +91,22 @@ fencing token.
 the permits of a semaphore. HOLDFAST_SLOTS has the numbers of the permits.
 
 With --confirm or --delay the resource is held back if the lease is lost, for
-example because this machine was paused: see holdfast fence-agent.`,
+example because this machine was paused: see holdfast fence-agent.
+
+With --min-hold nobody gets the lock before that time has passed, also if the
+command ends sooner. With --max-hold the command is ended, as after a loss, when
+it has run for that time. --yield sends it a signal once others want the lock.`,
 		Example: `  holdfast lock orders.42 -- ./reindex --all
-  holdfast lock nightly --try --busy-code 0 -- make report
+  holdfast lock nightly --try --busy-code 0 --min-hold 1m -- make report
   holdfast lock catalog --shared -- ./export
   holdfast lock api --limit 5 -- ./crawl
   holdfast lock from to --wait 10s -c 'sync-stock | tee log'`,
 		DisableFlagsInUseLine: true,
 	}
 	cli.AddFlags(cmd, "Lease", u.leaseFlags)
+	cli.AddFlags(cmd, "Command", func(f *pflag.FlagSet) {
+		f.Var(&u.yield, "yield", "send the command this `SIGNAL`, such as USR1, once others want the lock")
+	})
 	u.addTo(cmd)
 	return cmd
 }
@@ -130,6 +142,8 @@ func (u *command) leaseFlags(f *pflag.FlagSet) {
 	u.sharing.AddTo(f)
 	f.Var(&u.wait, "wait", "time to wait for all the locks together (default unlimited)")
 	u.commonLeaseFlags(f)
+	u.minHold.AddTo(f)
+	f.Var(&u.maxHold, "max-hold", "end the command when it has had the lock for this time (default unlimited)")
 	f.BoolVar(&u.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
 }
 
@@ -152,7 +166,7 @@ func (u *command) commandFlags(f *pflag.FlagSet) {
 	f.StringVar(&u.device, "watchdog", "",
 		"feed the watchdog `DEVICE` after each renewal, so that it resets the machine if the command cannot be ended")
 	f.Var(&u.grace, "grace",
-		"time from SIGTERM to SIGKILL, at most half of --ttl and of --disconnect (default a fifth)")
+		"time from SIGTERM to SIGKILL, at most half of --ttl, --disconnect and --max-hold (default a fifth)")
 }
 
 // load reads and validates the command line, before the first request.
@@ -207,7 +221,8 @@ func checkNames(resources []string) error {
 }
 
 func (u *command) checkLease(s *settings.Settings) error {
-	if err := cmp.Or(u.sharing.Check(), u.holdBack.Check(u.ephemeral)); err != nil {
+	if err := cmp.Or(u.sharing.Check(), u.holdBack.Check(u.ephemeral),
+		u.minHold.Check(u.sharing.On(), u.ephemeral)); err != nil {
 		return err
 	}
 	if u.owner == "" {
@@ -234,11 +249,15 @@ func (u *command) checkLease(s *settings.Settings) error {
 }
 
 // lasts returns how long a lease is known to last from its renewal on, and the flag that says so.
-func (u *command) lasts() (time.Duration, string) {
-	if d := u.disconnect.Duration; d > 0 && d < u.ttl.Duration {
-		return d, "--disconnect"
+func (u *command) lasts() (lasts time.Duration, flag string) {
+	lasts, flag = u.ttl.Duration, "--ttl"
+	if d := u.disconnect.Duration; d > 0 && d < lasts {
+		lasts, flag = d, "--disconnect"
 	}
-	return u.ttl.Duration, "--ttl"
+	if d := u.maxHold.Duration; d > 0 && d < lasts {
+		lasts, flag = d, "--max-hold"
+	}
+	return lasts, flag
 }
 
 // run acquires the locks, runs the command and releases the locks.
@@ -326,6 +345,10 @@ func (u *command) guard(held *locks, signals *signalQueue) error {
 	}
 	u.supervisor = newSupervisor(c, held, tty, signals, u.report, newTermination(u.onLost.Word, u.grace.Duration))
 	u.supervisor.dog = dog
+	u.supervisor.yield = u.yield.Signal
+	if d := u.maxHold.Duration; d > 0 {
+		u.supervisor.longest = held.since.Add(d)
+	}
 	u.supervisor.ttl, _ = u.lasts()
 	u.supervisor.watch()
 	u.closeWatchdog(dog, u.supervisor.isSafe())

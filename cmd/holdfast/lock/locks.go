@@ -17,7 +17,10 @@ import (
 )
 
 // locks is the set of locks under which the command runs.
-type locks struct{ *holdfast.Locks }
+type locks struct {
+	*holdfast.Locks
+	since time.Time
+}
 
 // take acquires the locks. It tries without waiting first. So it fails at once if no node answers, and it knows the
 // holder for the message about the wait.
@@ -39,7 +42,7 @@ func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQ
 	if err != nil {
 		return nil, u.notRun(waiting, err)
 	}
-	held := &locks{all}
+	held := &locks{all, time.Now()}
 	for _, l := range held.All() {
 		u.report.Detail("acquired %s: token %d%s", display.Name(l.Resource()), l.Token(), slotsOf(l))
 	}
@@ -64,6 +67,7 @@ func (u *command) waits() bool { return !u.bounded || u.wait.Duration > 0 }
 func (u *command) terms() []holdfast.AcquireOption {
 	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner),
 		holdfast.Metadata(u.metadata), holdfast.Delay(u.holdBack.Delay.Duration)}
+	terms = append(terms, holdfast.MinHold(u.minHold.Duration.Duration), holdfast.MaxHold(u.maxHold.Duration))
 	if u.ephemeral {
 		terms = append(terms, holdfast.Ephemeral())
 	}
@@ -91,6 +95,25 @@ func (u *command) awaited(err error) string {
 		return display.Name(refusal.Resource)
 	}
 	return display.Name(strings.Join(u.resources, ", "))
+}
+
+// wanted returns a channel that receives once others want one of the locks.
+func (l *locks) wanted() <-chan struct{} {
+	wanted := make(chan struct{}, 1)
+	for _, lock := range l.All() {
+		go func() {
+			select {
+			case <-lock.Wanted():
+			case <-l.Context().Done():
+				return
+			}
+			select {
+			case wanted <- struct{}{}:
+			default:
+			}
+		}()
+	}
+	return wanted
 }
 
 // first returns the lock whose lease ends first.

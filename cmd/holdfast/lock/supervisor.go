@@ -26,6 +26,10 @@ type supervisor struct {
 	// dog is fed while the locks are renewed; nil: there is none. ttl is that of the leases.
 	dog *watchdog
 	ttl time.Duration
+	// yield is sent to the command once others want one of the locks; 0: nothing is. longest is when --max-hold is over;
+	// zero: it is not given.
+	yield   syscall.Signal
+	longest time.Time
 
 	// resume fires if this process asked to be stopped and the kernel did not stop it; nil if no stop is pending.
 	resume <-chan time.Time
@@ -52,7 +56,10 @@ func (v *supervisor) watch() {
 	defer v.tty.takeBack(v.child.pid)
 	timer := time.NewTimer(v.check())
 	defer timer.Stop()
-	lost := v.locks.Lost()
+	lost, wanted := v.locks.Lost(), (<-chan struct{})(nil)
+	if v.yield != 0 {
+		wanted = v.locks.wanted()
+	}
 	for {
 		select {
 		case <-v.child.changes:
@@ -65,6 +72,10 @@ func (v *supervisor) watch() {
 			v.forward(s.(syscall.Signal))
 		case <-lost:
 			lost = nil
+		case <-wanted:
+			wanted = nil
+			v.report.Detail("others want the lock; the command gets %s", unix.SignalName(v.yield))
+			v.child.signal(v.yield)
 		case <-v.resume:
 			v.resumeCommand()
 		case <-timer.C:
@@ -104,7 +115,11 @@ func (v *supervisor) reason() string {
 	if cause := context.Cause(v.locks.Context()); cause != nil {
 		return display.Plain(cause)
 	}
-	return "the lease on " + display.Name(v.locks.first().Resource()) + " could not be renewed in time"
+	name := display.Name(v.locks.first().Resource())
+	if !v.longest.IsZero() && time.Until(v.longest) < v.termination.grace+v.ttl/8+time.Second {
+		return "the longest hold of " + name + " is over"
+	}
+	return "the lease on " + name + " could not be renewed in time"
 }
 
 // forwardQueued forwards the signals that are queued already. A SIGCONT from before a stop must not end that stop.

@@ -22,6 +22,7 @@ type acquire struct {
 	ephemeral bool
 	sharing   cli.Sharing
 	holdBack  cli.HoldBack
+	minHold   cli.MinHold
 	metadata  cli.Metadata
 }
 
@@ -33,6 +34,7 @@ func newAcquire() *cobra.Command {
 		metadata:        cli.Metadata{},
 		sharing:         cli.NewSharing(),
 		holdBack:        cli.NewHoldBack(),
+		minHold:         cli.NewMinHold(),
 	}
 	cmd := &cobra.Command{
 		Use:   "acquire RESOURCE",
@@ -48,7 +50,10 @@ first one since the resource was last free.
 
 --delay and --confirm are for a resource that cannot check a token. If the lease is
 lost, by expiry or by break, the resource is held back: no other owner gets it for the
-delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-agent.`,
+delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-agent.
+
+--min-hold is for a job that ends sooner than the clocks of its hosts differ: nobody
+gets the lock before that time has passed, also after a release.`,
 		Example: `  holdfast acquire orders.42
   holdfast acquire orders.42 --owner worker-7 --ttl 1m --wait 10s
   holdfast acquire catalog --shared
@@ -63,11 +68,14 @@ delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-age
 		f.Var(&a.wait, "wait", "time to wait in the queue if another owner holds it")
 		f.StringVar(&a.requestID, "request-id", "", "`ID` that identifies a repeated request (default random)")
 		a.holdBack.AddTo(f)
+		a.minHold.AddTo(f)
 		f.BoolVar(&a.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
 		f.Var(a.metadata, "metadata", "entry that get shows; may be repeated")
 	})
 	a.addTo(cmd, a.question)
-	a.check = func(string) error { return cmp.Or(a.sharing.Check(), a.holdBack.Check(a.ephemeral)) }
+	a.check = func(string) error {
+		return cmp.Or(a.sharing.Check(), a.holdBack.Check(a.ephemeral), a.minHold.Check(a.sharing.On(), a.ephemeral))
+	}
 	return cmd
 }
 
@@ -78,9 +86,19 @@ func (a *acquire) question() question {
 		q.renew()
 	}
 	if q.wait > 0 {
-		q.withdrawal = func() *messages.ReleaseRequest { return request.Withdrawal(a.owner, a.requestID, nil) }
+		q.withdrawal = a.withdrawal
 	}
 	return q
+}
+
+// withdrawal returns the message that removes the request from the queue. Of a lease with a shortest hold that was
+// granted meanwhile it leaves nothing behind, as a release by the token would.
+func (a *acquire) withdrawal() *messages.ReleaseRequest {
+	r := request.Withdrawal(a.owner, a.requestID, nil)
+	if a.minHold.Millis() > 0 {
+		r.Token = 0
+	}
+	return r
 }
 
 func (a *acquire) request(left time.Duration) proto.Message {
@@ -94,6 +112,7 @@ func (a *acquire) request(left time.Duration) proto.Message {
 		Permits:   a.sharing.Permits(),
 		DelayMs:   a.holdBack.Delay.Millis(),
 		Confirm:   a.holdBack.Confirm,
+		MinHoldMs: a.minHold.Millis(),
 	}
 	if a.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL
