@@ -25,6 +25,13 @@ func confirmed() lease.Acquire {
 	return a
 }
 
+// resting is the same of a lease with a shortest hold.
+func resting(hold time.Duration) lease.Acquire {
+	a := acquire("a", time.Second)
+	a.Request.MinHoldMs = uint32(hold.Milliseconds())
+	return a
+}
+
 func confirm(token uint64) lease.Confirm {
 	return lease.Confirm{Request: &messages.ConfirmRequest{Token: token, By: "agent", How: "killed"}}
 }
@@ -49,7 +56,8 @@ func TestHoldEndsInOneAppend(t *testing.T) {
 		lost lease.Acquire
 		ends func(w *world)
 	}{
-		"the delay is over": {delayed(time.Second), func(w *world) { w.pass(1) }},
+		"the delay is over":         {delayed(time.Second), func(w *world) { w.pass(1) }},
+		"the shortest hold is over": {resting(2 * time.Second), func(w *world) { w.pass(1) }},
 		"it is confirmed": {confirmed(), func(w *world) {
 			w.want(messages.Status_RELEASED, 0, "r", confirm(1))
 		}},

@@ -128,6 +128,7 @@ func (l *links) ended(x *lease.Session, g *journal.Grant) {
 // publish sends a notice about a resource with this qualified name.
 func (l *links) publish(k *link, resource string, n *messages.Notice) {
 	_, n.Resource = messages.Unqualify(resource) // mutant: NoticeNamesTheTenant
+	// mutant: NoticeIsNotSent
 	l.shard.cfg.Prober.Notify(Notice{Subject: k.subject, Encoding: k.encoding, Notice: n})
 }
 

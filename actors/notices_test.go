@@ -85,7 +85,8 @@ func noticing() lease.Keep {
 	}}
 }
 
-func try(owner string) lease.Acquire { return acquire(owner, time.Minute) }
+// try is an acquire by bob that does not wait.
+func try() lease.Acquire { return acquire("bob", time.Minute) }
 
 // wantWanted keeps the session and checks what the answer names.
 func (w *world) wantWanted(k lease.Keep, want ...string) {
@@ -101,7 +102,7 @@ func (w *world) wantWanted(k lease.Keep, want ...string) {
 func TestNoticesOfALease(t *testing.T) {
 	withEar(t, func(w *world, e *ear) {
 		w.wantWanted(noticing())
-		w.want(messages.Status_HELD, 1, "r", try("bob"))
+		w.want(messages.Status_HELD, 1, "r", try())
 		e.want(w, "a refusal", "_INBOX.ann: r#1 0")
 		w.pass(time.Second - 1)
 		w.send("r", waiting(time.Minute, 3*time.Second))
@@ -182,7 +183,7 @@ func TestWhoGetsNoNotices(t *testing.T) {
 				k.Request.Secret = []byte(secret)
 				test.change(k.Request)
 				w.wantWanted(k)
-				w.want(messages.Status_HELD, 1, "r", try("bob"))
+				w.want(messages.Status_HELD, 1, "r", try())
 				e.want(w, "a refusal", test.heard)
 				w.wantWanted(k, test.wanted...)
 			})
@@ -206,7 +207,7 @@ func TestNoticeIsForTheTenant(t *testing.T) {
 			if _, err := w.shard.SendAll([]actors.Request{{Resource: id, Event: k}}); err != nil {
 				t.Fatal(err)
 			}
-			w.want(messages.Status_HELD, 1, messages.Qualify(tenant, "r"), try("bob"))
+			w.want(messages.Status_HELD, 1, messages.Qualify(tenant, "r"), try())
 			if len(e.notices) != 1 || e.notices[0].Encoding != encoding || e.notices[0].Notice.GetResource() != "r" {
 				t.Errorf("the notices are %v, want one about r in %v", e.notices, encoding)
 			}
@@ -224,10 +225,10 @@ func TestNoticeIsForTheTenant(t *testing.T) {
 func TestNoticesAfterAChangeOfOwner(t *testing.T) {
 	withEar(t, func(w *world, e *ear) {
 		w.wantWanted(noticing())
-		w.want(messages.Status_HELD, 1, "r", try("bob"))
+		w.want(messages.Status_HELD, 1, "r", try())
 		e.want(w, "a refusal", "_INBOX.ann: r#1 0")
 		w.reopen()
-		w.want(messages.Status_HELD, 1, "r", try("bob"))
+		w.want(messages.Status_HELD, 1, "r", try())
 		e.want(w, "a refusal by a new owner", "")
 		w.wantWanted(noticing())
 		w.reopen()
@@ -245,7 +246,7 @@ func TestWantedOfAKeepThatWaits(t *testing.T) {
 		w.want(messages.Status_GRANTED, 1, "s", inSession())
 		w.wantWanted(noticing())
 		for _, resource := range []string{"r", "s"} {
-			w.want(messages.Status_HELD, 1, resource, try("bob"))
+			w.want(messages.Status_HELD, 1, resource, try())
 		}
 		k := noticing()
 		k.Request.TtlMs, k.MaxWanted = 20_000, 1
@@ -272,14 +273,14 @@ func TestNoticesAndProbes(t *testing.T) {
 		e.take()
 		k.Request.DisconnectMs = 5000
 		w.wantWanted(k, "r")
-		w.want(messages.Status_HELD, 1, "r", try("bob"))
+		w.want(messages.Status_HELD, 1, "r", try())
 		w.pass(2 * time.Second)
 		wantProbes("one at once, and one each second", 3)
 		e.want(w, "beside probes", "_INBOX.ann: r#1 1; _INBOX.ann: r#1 1")
 		w.pass(5 * time.Second)
 		e.take()
 		e.probed()
-		w.want(messages.Status_HELD, 1, "r", try("bob"))
+		w.want(messages.Status_HELD, 1, "r", try())
 		w.pass(2 * time.Second)
 		wantProbes("nobody waits", 0)
 		e.want(w, "a refusal", "_INBOX.ann: r#1 0")

@@ -55,7 +55,7 @@ func (s *sessions) keep(now lease.Instant, r *Request, e lease.Keep) *messages.R
 		return sessionEnding()
 	}
 	opens := x.Opens(e.Request.GetSecret())
-	if opens {
+	if opens { // mutant: KeepWithoutTheSecretAsks
 		x.AskNotices(e.Request.GetNotices())
 	}
 	if s.Keep(now, x, e.Request.GetTtlMs(), !opens); !x.IsSettled() {

@@ -159,7 +159,7 @@ func TestAppendsAreBoundedInBytes(t *testing.T) {
 	})
 }
 
-// From a threshold on, every grant is logged: there is time to move to another name.
+// From a threshold on, every grant is logged, of a block by its last token: there is time to move to another name.
 func TestTokensRunningOutAreLogged(t *testing.T) {
 	for token, logged := range map[messages.Token]bool{messages.WarnToken - 1: false, messages.WarnToken: true,
 		messages.MaxToken: true} {
@@ -176,7 +176,14 @@ func TestTokensRunningOutAreLogged(t *testing.T) {
 			if got := strings.Contains(w.log.String(), "running out"); got != logged {
 				w.Errorf("token %d: logged %v, want %v", token, got, logged)
 			}
+			block := acquire("a", time.Minute)
+			block.Request.Tokens = 3
 			w.want(messages.Status_RELEASED, 0, "r", release("a"))
+			if token < messages.WarnToken {
+				w.want(messages.Status_GRANTED, uint64(token)+1, "r", block)
+				w.wantLine(`token=90000000000002 last=900000000000000`)
+				w.want(messages.Status_RELEASED, 0, "r", release("a"))
+			}
 			if token == messages.MaxToken {
 				before := w.journal.Last()
 				w.want(messages.Status_EXHAUSTED, 0, "r", acquire("a", time.Minute))

@@ -450,7 +450,7 @@ func TestLastTokens(t *testing.T) {
 	}
 }
 
-// A resource that rests does so after a restore, whatever is ahead, and the lease of a block is held with all its tokens.
+// A resource that rests does so after a restore, whatever is ahead, and a block is held with all its tokens.
 func TestRestoreOfARest(t *testing.T) {
 	t.Parallel()
 	s := newShard(t)
@@ -459,7 +459,8 @@ func TestRestoreOfARest(t *testing.T) {
 	over := &journal.Grant{Resource: "over", Owner: "o", Token: 1, TtlMs: 1000, MinHoldMs: 9000}
 	block := &journal.Grant{Resource: "block", Owner: "o", Token: 1, Tokens: 30, TtlMs: 1000}
 	for _, c := range []*journal.Change{
-		{Kind: messages.Event_ACQUIRED, Grant: resting}, {Kind: messages.Event_RELEASED, Grant: resting, RestingMs: 7000},
+		{Kind: messages.Event_ACQUIRED, Grant: resting},
+		{Kind: messages.Event_RELEASED, Grant: resting, RestingMs: 7000},
 		{Kind: messages.Event_ACQUIRED, Grant: lost}, {Kind: messages.Event_EXPIRED, Grant: lost, RestingMs: 8000},
 		{Kind: messages.Event_ACQUIRED, Grant: over}, {Kind: messages.Event_RELEASED, Grant: over, RestingMs: 7000},
 		{Kind: messages.Event_CONFIRMED, Grant: over}, {Kind: messages.Event_ACQUIRED, Grant: block},

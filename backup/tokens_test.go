@@ -27,8 +27,8 @@ type deployment struct {
 	present int
 	// issued is the highest token that was ever issued of each resource.
 	issued map[string]uint64
-	// spent is what --ahead of a restore has to cover, from the beginning: tokens, of which a reservation for an ephemeral
-	// lease takes 1 000, and each --ahead.
+	// spent is what --ahead of a restore has to cover, from the beginning: tokens, of which a reservation for an
+	// ephemeral lease takes 1 000, and each --ahead.
 	spent uint64
 }
 

@@ -108,7 +108,8 @@ func anyEvent() *rapid.Generator[*messages.Event] {
 			Durability:   messages.Durability(rapid.IntRange(0, 1).Draw(t, "durability")),
 			Metadata:     rapid.MapOfN(text, text, 0, 4).Draw(t, "metadata"),
 			Limit:        rapid.Uint32().Draw(t, "limit"), Slots: rapid.SliceOfN(rapid.Uint32(), 0, 4).Draw(t, "slots"),
-			Session: text.Draw(t, "session"), Identity: text.Draw(t, "identity"), Tokens: rapid.Uint32().Draw(t, "tokens"),
+			Session: text.Draw(t, "session"), Identity: text.Draw(t, "identity"),
+			Tokens: rapid.Uint32().Draw(t, "tokens"),
 		}
 	})
 	return rapid.Custom(func(t *rapid.T) *messages.Event {

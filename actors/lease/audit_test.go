@@ -410,8 +410,8 @@ func (a *audit) granted(answer *lease.Answer, o lease.Outcome) {
 	a.want(l.GetLimit() == limit && len(l.GetSlots()) == permits,
 		"%s: asked for %d of %d", answerLine{answer}, permits, limit)
 	a.want(max(l.GetTokens(), 1) == max(op.tokens, 1), "%s: asked for %d tokens", answerLine{answer}, op.tokens)
-	rest := a.grants[slices.IndexFunc(a.grants, func(g *journal.Grant) bool { return g.GetToken() == l.GetToken() })]
-	a.want(rest.GetMinHoldMs() == millis(op.hold), "%s: its shortest hold is %d ms", answerLine{answer}, rest.GetMinHoldMs())
+	g := a.grants[slices.IndexFunc(a.grants, func(g *journal.Grant) bool { return g.GetToken() == l.GetToken() })]
+	a.want(g.GetMinHoldMs() == millis(op.hold), "%s: its shortest hold is %d ms", answerLine{answer}, g.GetMinHoldMs())
 	a.want(len(a.queue) == 0 || a.queue[0].from == answer.To.Subject || takesBack(o),
 		"%s: before %v", answerLine{answer}, a.queue)
 	a.seen["granted beside others"] += min(1, len(a.held)-1)

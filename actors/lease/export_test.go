@@ -227,7 +227,8 @@ func (k *keyer) waiter(w waiter) {
 	k.owner(k.names.owners[r.GetOwner()])
 	k.time(w.until)
 	k.put(uint64(r.GetTtlMs()), uint64(r.GetLimit()), uint64(r.GetPermits()), uint64(r.GetDurability()),
-		uint64(r.GetDelayMs()), digit(r.GetConfirm()), digit(r.GetReentrant()), uint64(r.GetTokens()), uint64(r.GetMinHoldMs()))
+		uint64(r.GetDelayMs()), digit(r.GetConfirm()), digit(r.GetReentrant()), uint64(r.GetTokens()),
+		uint64(r.GetMinHoldMs()))
 	k.text(r.GetRequestId())
 	k.text(string(r.GetSecretHash()))
 	k.text(r.GetSession())

@@ -10,7 +10,7 @@ import (
 // endedBytes is what an ended request takes at most when it is stored, and a request that shares a lease.
 const endedBytes = 40
 
-// PutImage notes what is left of the leases, the delays and the shortest holds of a resource. Leases of a session end with that.
+// PutImage notes what is left of the leases, the delays and the rests of a resource. Leases of a session end with that.
 func (l Left) PutImage(now Instant, i *Image) {
 	for h := range i.Holdings() {
 		l.put(keyOfLease(h.Grant), h.Deadline, now)

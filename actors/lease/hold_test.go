@@ -23,8 +23,8 @@ var holdRows = []row{
 		"RELEASED ann#1{busy} 1s rests=200ms; ann: RELEASED"},
 	{"what is left is rounded up", "0s ann acquire hold=500ms", "99.999999ms ann release",
 		"RELEASED ann#1 1s rests=401ms; ann: RELEASED"},
-	{"of a lease that waited it begins with the grant", "0s ann acquire; 0s bob acquire hold=500ms wait=5s; 1s node tick",
-		"1.1s bob release",
+	{"of a lease that waited it begins with the grant",
+		"0s ann acquire; 0s bob acquire hold=500ms wait=5s; 1s node tick", "1.1s bob release",
 		"RELEASED bob#2 1s rests=400ms; bob: RELEASED"},
 	{"of a block", "0s ann acquire hold=500ms tokens=4; 0s ann extend tokens=8", "100ms ann release",
 		"RELEASED ann#1..8 1s rests=400ms; ann: RELEASED"},
@@ -39,7 +39,8 @@ var holdRows = []row{
 	{"not before", "0s ann acquire hold=500ms; 100ms ann release", "499.999999ms bob acquire",
 		"bob: HELD_BACK ann#1 0s/1s left=1ms"},
 	{"requests that wait are granted when it is over",
-		"0s ann acquire hold=500ms; 0s bob acquire wait=5s limit=2; 100ms ann release; 200ms cid acquire wait=5s limit=2",
+		"0s ann acquire hold=500ms; 0s bob acquire wait=5s limit=2; 100ms ann release; " +
+			"200ms cid acquire wait=5s limit=2",
 		"500ms node tick",
 		`CONFIRMED ann#1 1s "the shortest hold is over"
 		 ACQUIRED bob#2[0]/2@2 1s
@@ -99,7 +100,8 @@ var holdRows = []row{
 	{"the rest is confirmed after a release", "0s ann acquire hold=500ms; 0s bob acquire wait=5s; 100ms ann release",
 		"200ms op confirm token=1 why=done",
 		`CONFIRMED ann#1 1s "op: done"; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s doubted; op: RELEASED`},
-	{"the rest is confirmed after a break", "0s ann acquire hold=500ms; 100ms op break token=1", "200ms op confirm token=1",
+	{"the rest is confirmed after a break", "0s ann acquire hold=500ms; 100ms op break token=1",
+		"200ms op confirm token=1",
 		`CONFIRMED ann#1 1s "op"; op: RELEASED`},
 	{"the rest is confirmed after it expired", "0s ann acquire hold=5s; 1s node tick", "2s op confirm token=1",
 		`CONFIRMED ann#1 1s "op"; op: RELEASED`},
@@ -170,8 +172,8 @@ var holdRows = []row{
 	{"withdrawn while it rests: that stays", "0s ann acquire hold=5s id=x; 100ms ann release token=1",
 		"200ms ann release id=x",
 		"ann: RELEASED"},
-	{"withdrawn while it rests, and then", "0s ann acquire hold=5s id=x; 100ms ann release token=1; 200ms ann release id=x",
-		"200ms op get",
+	{"withdrawn while it rests, and then",
+		"0s ann acquire hold=5s id=x; 100ms ann release token=1; 200ms ann release id=x", "200ms op get",
 		"op: HELD_BACK ann#1 0s/1s left=4.8s"},
 	{"dismissed while it rests", "0s ann acquire hold=5s; 0s bob acquire wait=5s; 100ms ann release",
 		"200ms node dismiss why=moving",
@@ -209,7 +211,8 @@ func TestShortestHoldOfANewOwner(t *testing.T) {
 				got = anew.Soonest().Sub(again)
 			}
 			if got != change.want {
-				t.Errorf("%s, handed over %v: nothing is granted for %v, want %v", tc.given, change.left, got, change.want)
+				t.Errorf("%s, handed over %v: nothing is granted for %v, want %v", tc.given, change.left, got,
+					change.want)
 			}
 		}
 	}

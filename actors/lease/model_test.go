@@ -70,8 +70,8 @@ type waited struct {
 
 func (g *granted) until() lease.Instant { return g.since.Add(g.ttl) }
 
-// backUntil is when the lease, which has ended, no longer keeps the resource from being granted: when its delay is over,
-// if it is lost, and its shortest hold.
+// backUntil is when the lease, which has ended, no longer keeps the resource from being granted: when its delay is
+// over, if it is lost, and its shortest hold.
 func (g *granted) backUntil() (until lease.Instant) {
 	if g.rests {
 		until = g.rest

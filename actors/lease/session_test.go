@@ -3,7 +3,9 @@ package lease_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
@@ -112,6 +114,50 @@ func TestRequestsOfASessionAreHeard(t *testing.T) {
 		}
 		if got := sessions.Find(0, lease.KeyOfSession(session)).LastRequest(); got != at {
 			t.Errorf("%s: heard at %v, want %v", tc.when, got, at)
+		}
+	}
+}
+
+// A lease of a session grows as any other, keeps its block and its shortest hold whatever the session does, and rests when
+// that ends it.
+func TestBlockOfASession(t *testing.T) {
+	const session = "session-000000000"
+	for kind, want := range map[messages.Event_Kind]string{
+		messages.Event_RELEASED: "RELEASED ann#1..16 3s orders=2,0 rests=2.5s",
+		messages.Event_EXPIRED:  "EXPIRED ann#1..16 3s orders=2,0 rests=2.5s",
+		messages.Event_EXTENDED: "EXTENDED ann#1..16 3s orders=2,0", // it goes on by itself
+	} {
+		sessions := lease.NewSessions(1)
+		s := lease.New(resource, lease.Image{}, lease.NewEndedRequests(), sessions)
+		step := func(when, want string) {
+			t.Helper()
+			st := mustParse(when).steps[0]
+			event := st.event()
+			if e, ok := event.(lease.Acquire); ok {
+				e.Request.Session = session
+			}
+			if e, ok := event.(lease.Extend); ok {
+				e.Request.Session = session
+			}
+			if got := said(s.Step(st.time(), event)); !slices.Equal(got, lines(want)) {
+				t.Errorf("%s: got %q, want %q", when, got, want)
+			}
+		}
+		step("0s ann acquire tokens=4 hold=6s", "ACQUIRED ann#1..4 1s; ann: GRANTED ann#1..4 1s/1s")
+		step("500ms ann extend tokens=4", "ann: EXTENDED ann#1..4 1s/1s")
+		step("500ms ann extend tokens=8", "EXTENDED ann#1..8 1s; ann: EXTENDED ann#1..8 1s/1s")
+		x := sessions.Find(lease.Instant(time.Second), lease.KeyOfSession(session))
+		sessions.Keep(lease.Instant(time.Second), x, 3000, false)
+		step("1s node tick", "EXTENDED ann#1..8 3s")
+		step("1s ann extend order=2", "EXTENDED ann#1..8 3s orders=2,0; ann: EXTENDED ann#1..8 3s/3s order=2")
+		step("2s ann extend order=1 tokens=16", "UPDATED ann#1..16 3s orders=2,0; ann: EXTENDED ann#1..16 2s/3s order=2")
+		if x.Resources()[0] != resource || !x.IsSettled() {
+			t.Errorf("the session has %q, settled: %t", x.Resources(), x.IsSettled())
+		}
+		sessions.End(x, kind, "")
+		step("3.5s node tick", want)
+		if image := s.Image(); image.Last().Rest != lease.Instant(6*time.Second) {
+			t.Errorf("%v: the shortest hold is over at %v", kind, image.Last().Rest)
 		}
 	}
 }

@@ -211,7 +211,7 @@ func (s *Sessions) leave(now Instant, g *journal.Grant, lost, returns bool) {
 	}
 	settled := x.IsSettled()
 	x.remove(leaseOf(g))
-	if !returns {
+	if !returns { // mutant: ExtendedLeaseIsNoticedAnew
 		x.unwant(leaseOf(g))
 	}
 	if lost {

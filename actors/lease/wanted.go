@@ -108,7 +108,7 @@ func (w *wanted) due(now Instant, limit int) (due []Notice, next Instant) {
 		}
 		x.unnoticed, x.next = false, now.Add(noticeEvery)
 		x.notice = w.notices.PushBack(x)
-		due = append(due, Notice{x.lease.resource, messages.Token(x.lease.token)})
+		due = append(due, Notice{x.lease.resource, messages.Token(x.lease.token)}) // mutant: NoticeForAnotherToken
 	}
 	return due, Never
 }

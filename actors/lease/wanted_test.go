@@ -56,10 +56,10 @@ func (s step) inSession() lease.Event {
 	if s.from != "in" {
 		return event
 	}
-	switch e := event.(type) {
-	case lease.Acquire:
+	if e, ok := event.(lease.Acquire); ok {
 		e.Request.Session, e.Request.TtlMs = clubSessions[0], 60_000
-	case lease.Extend:
+	}
+	if e, ok := event.(lease.Extend); ok {
 		e.Request.Session, e.Request.TtlMs = clubSessions[0], 60_000
 	}
 	return event

@@ -303,8 +303,8 @@ var worlds = []*world{
 	{
 		name: "blocks", owners: []string{"ann", "bob"}, depth: 5, floor: messages.MaxToken - 5,
 		moves: []string{
-			"owner acquire ttl=100ms", "owner acquire ttl=100ms tokens=2 id=x", "owner acquire ttl=100ms tokens=3 batched",
-			"owner acquire ttl=100ms wait=150ms tokens=3 room=2", "owner acquire ttl=150ms reentrant",
+			"owner acquire ttl=100ms", "owner acquire ttl=100ms tokens=2 id=x",
+			"owner acquire ttl=100ms tokens=3 batched", "owner acquire ttl=100ms wait=150ms tokens=3 room=2", "owner acquire ttl=150ms reentrant",
 			"owner acquire ttl=100ms limit=2 wait=150ms room=2", "owner release aim=own", "owner release aim=end",
 			"owner release id=x", "owner extend ttl=100ms tokens=3", "owner extend ttl=150ms tokens=4 order=1",
 			"owner extend ttl=50ms order=2", "owner extend ttl=100ms limit=3", "owner set aim=end meta=one",

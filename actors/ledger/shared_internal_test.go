@@ -117,7 +117,8 @@ func (k *keeper) check(resource string, decided lease.Image) {
 	k.Helper()
 	var want []string
 	for h := range decided.Holdings() {
-		if k.issued[resource] = max(k.issued[resource], uint64(h.Grant.Last())); h.Grant.GetDurability() != messages.Durability_EPHEMERAL {
+		k.issued[resource] = max(k.issued[resource], uint64(h.Grant.Last()))
+		if h.Grant.GetDurability() != messages.Durability_EPHEMERAL {
 			want = append(want, fmt.Sprint(h.Deadline, h.Rest, inWords(h.Grant)))
 		}
 	}

@@ -54,7 +54,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// Of an ephemeral block the next actor goes on behind the last token, and the owner learns how it ended by the first one.
+// Of an ephemeral block the next actor goes on behind the last token, and the owner learns how it ended by the first.
 func TestSuspendedBlock(t *testing.T) {
 	k := newKeeper(t)
 	k.step("r", k.acquire(1, 1, ephemeral, func(r *messages.AcquireRequest) { r.Owner, r.Tokens = "ann", 10 }))

@@ -47,10 +47,10 @@ func (d *discovery) features(reply string) []string {
 	if !messages.IsImported(reply) {
 		all = append([]string{messages.FeatureBatch}, all...)
 	}
-	for _, f := range messages.FeaturesOfAll {
-		if d.allOffer(f) {
-			all = append(all, f)
-		}
+	if d.controller == nil {
+		all = append(all, messages.FeaturesOfAll...)
+	} else {
+		all = append(all, featuresOf(d.controller.Nodes())...)
 	}
 	if d.verifier != nil {
 		all = append(all, messages.FeatureIdentity)
@@ -61,14 +61,15 @@ func (d *discovery) features(reply string) []string {
 	return all
 }
 
-// allOffer reports whether each node of the deployment offers a feature, as far as it is known.
-func (d *discovery) allOffer(feature string) bool {
-	if d.controller == nil {
-		return true
+// featuresOf returns what all of these nodes offer.
+func featuresOf(nodes []*peer.Announcement) []string {
+	all := slices.Clone(messages.FeaturesOfAll)
+	for _, a := range nodes {
+		all = slices.DeleteFunc(all, func(feature string) bool {
+			return !slices.Contains(a.GetFeatures(), feature) // mutant: FeatureOfSomeNodes
+		})
 	}
-	return !slices.ContainsFunc(d.controller.Nodes(), func(a *peer.Announcement) bool {
-		return !slices.Contains(a.GetFeatures(), feature) // mutant: FeatureOfSomeNodes
-	})
+	return all
 }
 
 // nodes returns all nodes of the deployment by name, with the shards that they own.

@@ -98,7 +98,7 @@ func own(e routing.Envelope, body proto.Message) error {
 
 // checkAlive checks where the node is asked to publish, which has to be where an answer could go.
 func (t *transport) checkAlive(to messages.ReplyTo, alive string) error {
-	if messages.IsImported(to.Subject) {
+	if messages.IsImported(to.Subject) { // mutant: NoticeIntoAnotherAccount
 		const rule = "none in a request through a service import: the service does not reach subjects of other accounts"
 		return messages.Invalid("alive", rule, "one")
 	}

@@ -89,7 +89,7 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " (held by %q, token %v)", e.Holder.Owner, e.Holder.Token)
 	}
 	if e.Lost != nil {
-		fmt.Fprintf(&b, " (held back after the loss of %q, token %v, %s)", e.Lost.Owner, e.Lost.Token, e.Lost.until())
+		fmt.Fprintf(&b, " (held back after the lease of %q, token %v, %s)", e.Lost.Owner, e.Lost.Token, e.Lost.until())
 	}
 	return b.String()
 }

@@ -24,7 +24,8 @@ const (
 	EventExpired
 	// EventBroken: an operator took the lease away; the event has the reason.
 	EventBroken
-	// EventConfirmed: the lease had been lost, and no longer holds the resource back; the event has the reason.
+	// EventConfirmed: the lease had ended, and no longer holds the resource back, but for [Event.Resting]; the event has
+	// the reason.
 	EventConfirmed
 	// EventUpdated: the holder replaced the metadata of the lease, which otherwise is as it was.
 	EventUpdated
@@ -49,7 +50,7 @@ func (k EventKind) String() string {
 }
 
 // Ends reports whether the lease has ended with the event. As far as that goes, the next in the queue may have the
-// resource at once, unless [Event.HeldBack].
+// resource at once, unless [Event.HeldBack] or [Event.Resting].
 func (k EventKind) Ends() bool { return k >= EventReleased && k <= EventBroken }
 
 // Event is one thing that a [Client.Watch] yields.
@@ -66,6 +67,9 @@ type Event struct {
 	Reason string
 	// HeldBack: the lease was lost, and its resource is granted to no other owner before [EventConfirmed].
 	HeldBack bool
+	// Resting is how long the resource is granted to nobody, because the shortest hold of the lease is not over; 0: it
+	// has none, or it is. [EventConfirmed] follows.
+	Resting time.Duration
 	// ID identifies the change in the deployment. It is the same in every report of it, and stands in the
 	// header Nats-Msg-Id of a published event. Zero on what is no change.
 	ID messages.EventID
@@ -116,6 +120,7 @@ func newEvent(s watch.Step) Event {
 		Time:     time.UnixMilli(m.GetAtMs()),
 		Reason:   m.GetReason(),
 		HeldBack: m.GetHeldBack(),
+		Resting:  millis(m.GetRestingMs()),
 		ID:       m.ID(),
 		before:   s.Before,
 		after:    s.After,

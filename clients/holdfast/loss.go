@@ -8,11 +8,12 @@ import (
 )
 
 // Loss is a lease that was lost, and that holds its resource back: the resource is granted to no other owner until the
-// delay of the lease is over or the loss is confirmed.
+// delay of the lease is over or the loss is confirmed. In answers it may also be one whose shortest hold is not over,
+// however it ended.
 type Loss struct {
 	// Lease is the lease as it ended; nothing remains of it.
 	Lease
-	// Left is what was left of the delay at the time of the answer. In a listing it is that of this lease; otherwise
+	// Left is what was left of the delay, or of the shortest hold, at the time of the answer. In a listing it is that of this lease; otherwise
 	// that of all lost leases of the resource. 0: the loss has to be confirmed, see [Client.Confirm].
 	Left time.Duration
 }

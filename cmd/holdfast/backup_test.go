@@ -132,7 +132,7 @@ func TestRestore(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			run(t, append([]string{"restore", file, "--data", dir}, back...)...).
 				wantBoth(t, 0,
-					`(?s)^restored the backup of .*: 2 shards of "holdfast": [34] leases held.*\nNew tokens begin 100000000000 above .*holdfast serve --data `, `^$`)
+					`(?s)^restored the backup of .*: 2 shards of "holdfast": [34] leases held.*\nNew tokens begin 1000000000000 above .*holdfast serve --data `, `^$`)
 			again := again(t, p, dir)
 			again.holdfast(t, "get", "held").want(t, 0,
 				`^held: held by "me", token 1, (10m|9m\S+) left, job="nightly"$`)
@@ -279,7 +279,7 @@ func TestRestoreReplicas(t *testing.T) {
 	}
 	p := serveWith(t, nil, "--server", first+","+servers[1].ClientURL())
 	p.holdfast(t, "extend", "orders.42", "--owner", "me", "--ttl", "5m").want(t, 0, "token 1, lease 5m")
-	p.holdfast(t, "acquire", "orders.43", "--owner", "me").want(t, 0, "token 100000000002,")
+	p.holdfast(t, "acquire", "orders.43", "--owner", "me").want(t, 0, "token 1000000000002,")
 }
 
 // A single node becomes the first member of a cluster.

@@ -53,6 +53,9 @@ func TestRestIsShown(t *testing.T) {
 	p.holdfast(t, "ls", "--held-back").want(t, 0, `^no resources are held back$`)
 	p.holdfast(t, "break", "a", "--token", "1").want(t, 4, `^not held: nobody holds a$`)
 	p.holdfast(t, "extend", "a", "--owner", "me").want(t, 4, `^not held: nobody holds a; "me" has released it`)
+	wantLines(t, p.holdfast(t, "history", "a"),
+		`acquired a by "me", token 1, lease 1m`,
+		`released a by "me", token 1, held \S+, rests for (1h|59m\S*)`)
 	p.holdfast(t, "confirm", "a", "--token", "2").want(t, 4, `^stale token: `)
 	p.holdfast(t, "confirm", "a", "--token", "1").want(t, 0, `^confirmed the end of the lease on a$`)
 	p.holdfast(t, "acquire", "a", "--owner", "you").want(t, 0, `^acquired a: token 2`)

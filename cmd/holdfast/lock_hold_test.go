@@ -1,26 +1,24 @@
 package main_test
 
 import (
-	"strings"
 	"testing"
 )
 
-// Nobody gets a lock whose shortest hold is not over, also when its command has ended.
-func TestLockHasAShortestHold(t *testing.T) {
+// A job that ends at once does not run a second time.
+func TestLockForAShortestHold(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	rests := `held back(: a)? for (1h|59m\S*) after the lease of `
-	p.under(t, "a", "--min-hold", "1h", "--", "echo", "well").wantBoth(t, 0, `^well\n$`, `^$`)
-	p.under(t, "a", "--try", "--min-hold", "1h", "--", "echo").wantBoth(t, 3, `^$`, rests)
-	p.holdfast(t, "acquire", "a", "--owner", "me").want(t, 3, rests)
-	p.holdfast(t, "confirm", "a", "--token", "1").want(t, 0, `^confirmed`)
-	p.holdfast(t, "acquire", "a", "--owner", "me", "--min-hold", "1h").want(t, 0, `^acquired a: token 2, lease 30s$`)
-	p.holdfast(t, "release", "a", "--owner", "me").want(t, 0, `^released a$`)
-	p.holdfast(t, "get", "a").want(t, 0, rests)
+	p.under(t, "nightly", "--min-hold", "1h", "--", "echo", "ran").wantBoth(t, 0, `^ran\n$`, `^$`)
+	p.under(t, "nightly", "--try", "--min-hold", "1h", "--", "echo", "ran").wantBoth(t, 3, `^$`, `nightly`)
+	p.holdfast(t, "acquire", "nightly").want(t, 3, `nightly`)
+	p.holdfast(t, "confirm", "nightly", "--token", "1").want(t, 0, `^confirmed`)
+	p.holdfast(t, "acquire", "nightly", "--min-hold", "1h").want(t, 0, `^acquired nightly: token 2`)
+	p.holdfast(t, "release", "nightly").want(t, 0, `^released`)
+	p.holdfast(t, "acquire", "nightly").want(t, 3, `nightly`)
 }
 
-// A set that is not complete leaves nothing behind.
-func TestLockGivesUpWithoutARest(t *testing.T) {
+// A set of locks that cannot be had as a whole leaves no shortest hold behind.
+func TestLockWithoutARest(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	p.holdfast(t, "acquire", "b", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
@@ -28,63 +26,30 @@ func TestLockGivesUpWithoutARest(t *testing.T) {
 	p.holdfast(t, "get", "a").want(t, 0, `^free: a`)
 }
 
-// A command that has had the lock for its longest hold is ended as after a loss.
-func TestLockHasALongestHold(t *testing.T) {
+// A job that hangs does not hold the lock for ever, although it is renewed.
+func TestLockForALongestHold(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	p.under(t, "a", "--ttl", "1s", "--max-hold", "1500ms", "--", "sh", "-c", "trap 'echo ended; exit 0' TERM; "+loop).
-		wantBoth(t, 4, `^ready\nended\n$`, `the longest hold of a is over; the command gets SIGTERM`)
-	p.holdfast(t, "acquire", "a", "--owner", "me", "--wait", "10s").want(t, 0, `^acquired a: token 2`)
+	p.under(t, "a", "--ttl", "400ms", "--max-hold", "2s", "-c", `trap 'echo saved; exit 0' TERM; while :; do sleep 0.02; done`).
+		wantBoth(t, 4, `^saved\n$`, `the longest hold of a is nearly over; the command gets SIGTERM`)
+	p.under(t, "a", "--ttl", "10m", "--max-hold", "1s", "--on-lost", "kill", "--", "sleep", "600").
+		wantBoth(t, 4, `^$`, `the command was killed`)
+	p.under(t, "a", "--", "echo", "next").wantBoth(t, 0, `^next\n$`, `^$`)
 }
 
-// loop is a shell that waits for signals.
-const loop = "echo ready; while :; do sleep 0.02; done"
-
-// The command gets the signal of --yield once others want the lock, and its exit code counts.
+// A command that can stop early learns that others wait, or were refused.
 func TestLockYields(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	for name, args := range map[string][]string{"one": {"a"}, "several": {"b", "c", "a2"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			holder := p.startUnder(t, append(args, "-v", "--yield", "USR1", "--", "sh", "-c",
-				"trap 'echo yields; exit 9' USR1; "+loop)...)
-			holder.out.WaitFor(t, holder.done, "ready")
-			p.holdfast(t, "acquire", args[len(args)-1], "--owner", "me", "--wait", "20s").want(t, 0, `^acquired`)
-			holder.wantExit(t, 9)
-			if said := holder.out.String(); said != "ready\nyields\n" {
-				t.Errorf("the command said %q", said)
-			}
-			if said := holder.log.String(); !strings.Contains(said, "others want the lock; the command gets SIGUSR1") {
-				t.Errorf("the log has %q", said)
-			}
-		})
-	}
-}
+	const yields = `trap 'echo got USR2; exit 7' USR2; echo ready; while :; do sleep 0.02; done`
+	waited := p.startUnder(t, "a", "--ttl", "10m", "--yield", "USR2", "-c", yields)
+	waited.out.WaitFor(t, waited.done, "ready")
+	p.under(t, "a", "--wait", "1m", "--", "echo", "next").wantBoth(t, 0, `^next\n$`, `^$`)
+	waited.wantExit(t, 7)
 
-func TestHoldUsage(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"--min-hold", "61m"}, `--min-hold: 0ms to 1h, got "61m"`},
-		{[]string{"--min-hold", "1m", "--shared"}, `--min-hold and --shared or --limit exclude each other: `},
-		{[]string{"--min-hold", "1m", "--limit", "2"}, `--min-hold and --shared or --limit exclude each other: `},
-		{[]string{"--min-hold", "1m", "--ephemeral"}, `--min-hold and --ephemeral exclude each other: `},
-	} {
-		run(t, append([]string{"acquire", "a"}, test.args...)...).want(t, 2, `^holdfast: .*`+test.says)
-		run(t, append(append([]string{"lock", "a"}, test.args...), "--", "make")...).want(t, 2, `^holdfast: .*`+test.says)
-	}
-	for _, test := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"--max-hold", "99ms"}, `--max-hold: 100ms to 8760h, got "99ms"`},
-		{[]string{"--max-hold", "10s", "--grace", "6s"}, `--grace: at most half of --max-hold, which is 10s, got "6s"`},
-		{[]string{"--yield", "KILL"}, `--yield: the name of a signal that the command can handle, such as USR1 or TERM, got "KILL"`},
-		{[]string{"--yield", "now"}, `--yield: the name of a signal`},
-	} {
-		run(t, append(append([]string{"lock", "a"}, test.args...), "--", "make")...).want(t, 2, `^holdfast: .*`+test.says)
-	}
+	several := p.startUnder(t, "b", "c", "--ttl", "10m", "-v", "--yield", "sigusr2", "-c", yields)
+	several.out.WaitFor(t, several.done, "ready")
+	p.under(t, "c", "--wait", "1m", "--", "echo", "next").wantBoth(t, 0, `^next\n$`, `^$`)
+	several.wantExit(t, 7)
+	several.log.WaitFor(t, several.done, "others want c: the command gets user defined signal 2")
 }

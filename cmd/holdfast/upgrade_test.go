@@ -3,8 +3,10 @@ package main_test
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -17,7 +19,8 @@ import (
 var former = flag.String("upgrade.from", "2c44f70", "the commit from which TestTwoVersions upgrades")
 
 // A cluster of the former version is upgraded node by node, and goes back node by node. Meanwhile no call fails, tokens
-// grow, what clients saw is linearizable, and the command line of each version works with nodes of the other one.
+// grow, what clients saw is linearizable, the command line of each version works with nodes of the other one, and the
+// service names what all nodes have to offer while all nodes do.
 func TestTwoVersions(t *testing.T) {
 	t.Parallel()
 	versions := []string{stand.BinaryAt(t, *former), stand.Binary(t)}
@@ -43,7 +46,7 @@ func TestTwoVersions(t *testing.T) {
 		name   string
 		binary string
 	}{{"upgrade", versions[1]}, {"downgrade", versions[0]}} {
-		for _, member := range m.All {
+		for i, member := range m.All {
 			member.Stop()
 			if strings.Contains(member.Written(), "level=ERROR") {
 				t.Errorf("%s of %s: it complains:\n%s", step.name, member.Name, member.Written())
@@ -51,6 +54,7 @@ func TestTwoVersions(t *testing.T) {
 			member.Binary = step.binary
 			member.Restart()
 			awaitReplicas(t, member.URL)
+			namesFeaturesOfAll(t, m, step.name == "upgrade" && i == len(m.All)-1)
 			for i, version := range versions {
 				name := fmt.Sprintf("%s.%s.%d", step.name, member.Name, i)
 				if r := runBinary(t, version, nil, "lock", name, "--server", m.URLs(), "--", "true"); r.code != 0 {
@@ -75,4 +79,57 @@ func TestTwoVersions(t *testing.T) {
 		t.Errorf("%d shards moved and there were %d grants: the test is vacuous", journal.Takeovers(), report.Grants)
 	}
 	t.Logf("%d operations, %d grants, %d moves of shards", report.Operations, report.Grants, journal.Takeovers())
+}
+
+// namesFeaturesOfAll waits until each node that is asked names the features that all nodes have to offer, or none of them.
+func namesFeaturesOfAll(t *testing.T, m *stand.Members, named bool) {
+	t.Helper()
+	nc := stand.Dial(t, m.URLs())
+	agreed := 0
+	stand.Eventually(t, fmt.Sprintf("features of all nodes: %t", named), func() bool {
+		var info messages.Info
+		answer, err := nc.Request(messages.DefaultPrefix.Info(), nil, time.Second)
+		if err == nil {
+			err = messages.DecodeReply(messages.EncodingOf("", answer.Data), answer.Data, &info)
+		}
+		agreed++
+		for _, f := range messages.FeaturesOfAll {
+			if err != nil || slices.Contains(info.GetFeatures(), f) != named {
+				agreed = 0
+			}
+		}
+		return agreed == 8 // each answer is any node's
+	})
+}
+
+// The former version refuses to carry on a shard that has a block of tokens, since it would issue the tokens again, and
+// this version goes on with it. Without a block, and when nothing is left of it, both carry on what the other one has left.
+func TestFormerVersionRefusesABlock(t *testing.T) {
+	t.Parallel()
+	former, present := stand.BinaryAt(t, *former), stand.Binary(t)
+	m := stand.NewAlone(t, "--shards", "1")
+	m.Binary = former
+	m.Start()
+	m.WaitReady()
+	next := func(binary string) *process {
+		t.Helper()
+		m.Stop()
+		m.Binary = binary
+		m.Restart()
+		return &process{url: m.URL}
+	}
+	p := next(present)
+	p.holdfast(t, "acquire", "a", "--owner", "me").want(t, 0, "token 1,")
+	p = next(former)
+	p.holdfast(t, "release", "a", "--owner", "me").want(t, 0, "^released a$")
+	p = next(present)
+	p.acquireRaw(t, "a", `{"owner":"me","ttl_ms":60000,"tokens":100}`)
+	m.Stop()
+	m.Binary = former
+	m.Start()
+	m.WaitLog("format 4 is newer than 3, the newest that this version reads: upgrade")
+	p = next(present)
+	p.holdfast(t, "get", "a").want(t, 0, `tokens 2-101`)
+	p.holdfast(t, "release", "a", "--owner", "me").want(t, 0, "^released a$")
+	p.holdfast(t, "acquire", "a", "--owner", "you").want(t, 0, "token 102,")
 }

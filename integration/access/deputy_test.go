@@ -94,7 +94,7 @@ func TestNodesAreNoDeputies(t *testing.T) {
 		for _, r := range all() {
 			stand.Must(t, client.PublishRequest(r[0], target+mark, []byte(r[1])))
 		}
-		keep := fmt.Sprintf(`{"ttl_ms":60000,"disconnect_ms":5000,"alive":%q}`, target+mark)
+		keep := fmt.Sprintf(`{"ttl_ms":60000,"disconnect_ms":5000,"notices":true,"alive":%q}`, target+mark)
 		answer, open := ask(t, client, "holdfast.shard.0.keep.0123456789abcdef", keep), slices.Contains(foreign, target)
 		if (answer.GetStatus() == messages.Status_INVALID) == open {
 			t.Errorf("alive %s: %v", target, answer)

@@ -95,9 +95,6 @@ func readBucket(s *stand.Stand, shard uint32) stored {
 	return found
 }
 
-// plainFormat is that of records that nodes of the version before read: all without a block and without a shortest hold.
-const plainFormat = 3
-
 // startOnFormat starts a node on what one of an earlier format has stored.
 func startOnFormat(t *testing.T, format uint32) *stand.Stand {
 	t.Helper()

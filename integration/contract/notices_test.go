@@ -30,9 +30,9 @@ func (c *client) listener(session string) *listener {
 }
 
 // acquire acquires a resource in the session, with further fields.
-func (l *listener) acquire(token uint64, resource, more string) *messages.Reply {
+func (l *listener) acquire(token uint64, resource, more string) {
 	l.Helper()
-	return l.want(messages.Status_GRANTED, token, "holdfast.acquire."+resource,
+	l.want(messages.Status_GRANTED, token, "holdfast.acquire."+resource,
 		fmt.Sprintf(`{"owner":%q,"ttl_ms":3600000,"session":%[1]q%s}`, l.session, more))
 }
 

@@ -77,8 +77,9 @@ func TestUsersOfOneAccount(t *testing.T) {
 	}
 	// A request that did not come through the import is refused.
 	s.wantInvalid(alice, "holdfast.acquire.h", `{`+grant, "through a service import")
-	// Through an import comes one answer, and no probe goes back.
+	// Through an import comes one answer, and neither a probe nor a notice goes back.
 	s.wantInvalid(alice, "locks.keep.0123456789abcdef", `{"ttl_ms":60000,"alive":"_INBOX.x"}`, "alive")
+	s.wantInvalid(alice, "locks.keep.0123456789abcdef", `{"ttl_ms":60000,"notices":true,"alive":"_INBOX.x"}`, "alive")
 	s.wantNoBatch(alice)
 	s.wantInfo(alice, "alice")
 }

@@ -58,7 +58,7 @@ func TestFigures(t *testing.T) {
 		{name: "Holdfast, Go", command: []string{goClient}},
 		{name: "Holdfast, TypeScript", command: []string{"node", "holdfast.mjs"}, dir: "node", cached: true},
 		{name: "Redlock on one Redis, TypeScript", command: []string{"node", "redlock.mjs"}, dir: "node", redis: true},
-		{name: "Holdfast, Python", command: []string{python, "holdfast_load.py"}, dir: "python"},
+		{name: "Holdfast, Python", command: []string{python, "holdfast_load.py"}, dir: "python", cached: true},
 		{name: "redis-py on one Redis, Python", command: []string{python, "redis_load.py"}, dir: "python", redis: true},
 	}
 	urls := map[bool]string{false: stand.StartAlone(t).URL, true: startRedis(t)}

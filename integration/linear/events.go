@@ -46,6 +46,7 @@ type fact struct {
 	at              int64
 	reason          string
 	heldBack        bool
+	resting         time.Duration
 	value           string
 	sharing
 }
@@ -186,7 +187,7 @@ func watched(e holdfast.Event) fact {
 	return fact{
 		e.ID, e.Kind.String(), messages.Qualify(e.Lease.Tenant, e.Lease.Resource), e.Lease.Owner, uint64(e.Lease.Token),
 		e.Lease.Tokens, e.Lease.TTL,
-		e.Time.UnixMilli(), e.Reason, e.HeldBack, e.Lease.Metadata[valueEntry], sharedAs(e.Lease),
+		e.Time.UnixMilli(), e.Reason, e.HeldBack, e.Resting, e.Lease.Metadata[valueEntry], sharedAs(e.Lease),
 	}
 }
 
@@ -195,7 +196,7 @@ func published(e *messages.Event) fact {
 	return fact{
 		e.ID(), e.GetKind().String(), messages.Qualify(l.GetTenant(), l.GetResource()), l.GetOwner(), l.GetToken(),
 		l.GetTokens(), millis(l.GetTtlMs()),
-		e.GetAtMs(), e.GetReason(), e.GetHeldBack(), l.GetMetadata()[valueEntry], leaseOf(l),
+		e.GetAtMs(), e.GetReason(), e.GetHeldBack(), millis(e.GetRestingMs()), l.GetMetadata()[valueEntry], leaseOf(l),
 	}
 }
 

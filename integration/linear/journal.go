@@ -207,6 +207,18 @@ func (j *Journal) Audit(remember time.Duration) (wrong []string, held, lost map[
 	return wrong, held, lost
 }
 
+// Rests reports whether the shortest hold of a lease that has ended is not over, whose end is an event too.
+func (j *Journal) Rests() bool {
+	for _, l := range j.lives() {
+		for token, at := range l.ended {
+			if _, over := l.over[token]; !over && l.changes[at].GetRestingMs() > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Owners returns to whom each token of a resource was granted.
 func (j *Journal) Owners(resource string) map[uint64]string {
 	owners := make(map[uint64]string)

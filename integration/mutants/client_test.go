@@ -20,6 +20,9 @@ type language struct {
 	build string
 	// driver is the command of the driver; COPY is the folder.
 	driver string
+	// tests is a command of the shell that runs the tests of a file, in the folder of the copy: the file is $1, and $2
+	// chooses among its tests. Empty: there are none but the cases.
+	tests string
 }
 
 var languages = map[string]language{
@@ -85,13 +88,18 @@ func (l language) compile(t *testing.T, texts map[string]string) (dir string, ou
 	return dir, output, err
 }
 
-// testClient runs conformance cases with the driver in a copy of the client that has these texts.
+// testClient runs conformance cases with the driver in a copy of the client that has these texts, or tests of the copy.
 func (s suite) testClient(t *testing.T, texts map[string]string) ([]byte, error) {
 	t.Helper()
 	l := languages[s.client]
 	dir, output, err := l.compile(t, texts)
 	if err != nil {
 		return output, err
+	}
+	if s.folder != "" {
+		tests := exec.CommandContext(t.Context(), "sh", "-c", l.tests, "sh", s.folder, s.run)
+		tests.Dir = dir
+		return tests.CombinedOutput()
 	}
 	cases := suite{
 		folder: "integration/conformance", run: "^TestConformance$/^flag$/" + s.run,

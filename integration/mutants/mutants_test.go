@@ -81,8 +81,8 @@ func TestMutantsAreFound(t *testing.T) {
 // empty is how Go says that no test has the name.
 var empty = regexp.MustCompile(`\[no tests to run\]`)
 
-// failed is how Go says that a test has failed, and not its build.
-var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: |^panic: |^fatal error: `)
+// failed is how Go or pytest says that a test has failed, and not its build.
+var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: |^panic: |^fatal error: |^FAILED `)
 
 // sentence is the first line by which the suite shows that it has found this mutant and nothing else.
 func (m mutant) sentence(output []byte) string {
@@ -91,7 +91,10 @@ func (m mutant) sentence(output []byte) string {
 
 // place says where the suite is.
 func (s suite) place() string {
-	if s.client != "" {
+	switch {
+	case s.client != "" && s.folder != "":
+		return filepath.Join(languages[s.client].folder, s.folder)
+	case s.client != "":
 		return "the conformance cases of " + s.client
 	}
 	return filepath.Join(s.module, s.folder)

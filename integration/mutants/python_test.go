@@ -9,6 +9,7 @@ func init() {
 		// Nothing is built. The check finds what does not parse, and names that are not defined.
 		build:  ".venv/bin/ruff check --quiet --isolated --select E9,F63,F7,F82 src",
 		driver: "env PYTHONPATH=COPY/src COPY/.venv/bin/python COPY/conformance/driver.py",
+		tests:  `PYTHONPATH=src .venv/bin/pytest -q "$1" -k "$2"`,
 	}
 }
 
@@ -17,7 +18,12 @@ func pythonCases(file, cases string) suite {
 	return suite{client: "python", run: "^" + file + "$/^(" + cases + ")$"}
 }
 
-// python are mutants of the Python client, found by the conformance cases.
+// pythonTests are tests of one file that need no service.
+func pythonTests(file, tests string) suite {
+	return suite{client: "python", folder: "tests/" + file, run: tests}
+}
+
+// python are mutants of the Python client, found by the conformance cases and its tests.
 var python = []mutant{
 	{
 		name: "PythonLeaseOutlivesItsTTL",
@@ -130,5 +136,47 @@ var python = []mutant{
 		edits: []edit{{"clients/python/src/holdfast_client/_exchange.py", "return False"}},
 		found: pythonCases("errors", "no-node"),
 		says:  `code: want "unavailable", got "unknown"`,
+	},
+	{
+		name:  "PythonTokenGivenTwice",
+		harm:  "two uses of a cached lease have one token, so a delayed write of the first counts in the second",
+		edits: []edit{{"clients/python/src/holdfast_client/_cached.py", "self._next += 0"}},
+		found: pythonCases("cached", "again"),
+		says:  `fence: want "000000000000002", got "000000000000001"`,
+	},
+	{
+		name:  "PythonChildTakesItsParentsTokens",
+		harm:  "a forked child and its parent give the same tokens to uses of a cached lease",
+		edits: []edit{{"clients/python/src/holdfast_client/_client.py", "pass"}},
+		found: pythonTests("test_cached.py", "forked_child"),
+		says:  `DID NOT RAISE`,
+	},
+	{
+		name:  "PythonUseOfAnExpiredLease",
+		harm:  "a use begins when its lease is nearly over or is over already, and others have the lock beside it",
+		edits: []edit{{"clients/python/src/holdfast_client/_cached.py", "if not handle.active:"}},
+		found: pythonTests("test_cached.py", "quarter_of_the_ttl"),
+		says:  `assert <.*Use object.*> is None`,
+	},
+	{
+		name:  "PythonClosingLeaseIsUsed",
+		harm:  "a client keeps a cached lock from others for as long as it has calls of its own",
+		edits: []edit{{"clients/python/src/holdfast_client/_cached.py", "self.open = self.open and self.use is not None"}},
+		found: pythonCases("cached", "closing"),
+		says:  `FAIL: .*/cached/closing`,
+	},
+	{
+		name:  "PythonNoticeOfAnyLease",
+		harm:  "a notice about one lock has all others given back",
+		edits: []edit{{"clients/python/src/holdfast_client/_handles.py", "for handle in tuple(self.held.values()):"}},
+		found: pythonCases("notices", "two"),
+		says:  `want the error \{"code":"cancelled"\}`,
+	},
+	{
+		name:  "PythonLongestHoldExceeded",
+		harm:  "the service has a lock for longer than its longest hold, whose program may hang",
+		edits: []edit{{"clients/python/src/holdfast_client/_extensions.py", "left = NEVER"}},
+		found: pythonTests("test_extensions.py", "longest_hold"),
+		says:  `assert \[\(30000, 1\),`,
 	},
 }

@@ -5,8 +5,9 @@ func init() { mutants = append(mutants, typescript...) }
 // typescriptCases are the conformance cases that find them, of which each takes seconds.
 var typescriptCases = suite{
 	client: "typescript",
-	run: "^(acquire|errors|forged|keys|lost|queue|sessions)$/" +
-		"^(acquire-resource|answer-lost|broken-and-taken|cancelled|composed|fence|no-node|not-renewed|one-broken|renewed|request-lost|unknown-extension)$",
+	run: "^(acquire|cached|errors|forged|keys|lost|notices|queue|sessions)$/" +
+		"^(acquire-resource|again|alone|answer-lost|broken-and-taken|cancelled|closing|composed|fence|no-node|" +
+		"not-renewed|one-broken|renewed|request-lost|unknown-extension)$",
 }
 
 // typescript are mutants of the TypeScript client, found by the conformance cases.
@@ -94,5 +95,29 @@ var typescript = []mutant{
 		edits: []edit{{"clients/typescript/src/key.ts", `const resource = name.normalize("NFD");`}},
 		found: typescriptCases,
 		says:  `key: want`,
+	},
+	{
+		name: "TypeScriptTokenIsGivenTwice",
+		harm: "a store accepts a late write of the holder before, since it has the same fence",
+		edits: []edit{{
+			"clients/typescript/src/cache.ts",
+			"const use = new Use(this, handle, handle.token + BigInt(this.#given++ * 0));",
+		}},
+		found: typescriptCases,
+		says:  `fence: want "000000000000002", got "000000000000001"`,
+	},
+	{
+		name:  "TypeScriptClosingLeaseIsUsed",
+		harm:  "a client keeps a cached lock from others for as long as it has calls of its own",
+		edits: []edit{{"clients/typescript/src/cache.ts", "if (handle === undefined) return undefined;"}},
+		found: typescriptCases,
+		says:  `FAIL: .*/cached/closing`,
+	},
+	{
+		name:  "TypeScriptNoticeIsIgnored",
+		harm:  "others wait for a cached lock until it is renewed or was not used for long",
+		edits: []edit{{"clients/typescript/src/leases.ts", "if (waiting < 0) lease.noticed();"}},
+		found: typescriptCases,
+		says:  `FAIL: .*/notices/alone`,
 	},
 }

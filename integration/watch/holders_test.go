@@ -14,8 +14,8 @@ type table struct {
 	mu sync.Mutex
 	// held are the tokens of the leases of each resource.
 	held map[string]map[holdfast.Token]bool
-	// lost are the leases that hold a resource back, as far as the watch has shown their loss.
-	lost map[string]map[holdfast.Token]bool
+	// back are the ended leases that hold a resource back, as far as the watch has shown their end.
+	back map[string]map[holdfast.Token]bool
 	// whole: all present holders have come.
 	whole bool
 }
@@ -25,7 +25,7 @@ func (b *table) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held, b.whole = make(map[string]map[holdfast.Token]bool), false
-	b.lost = make(map[string]map[holdfast.Token]bool)
+	b.back = make(map[string]map[holdfast.Token]bool)
 }
 
 // take applies an event, which must be one that is possible there: that is how a gap or a change that came
@@ -42,9 +42,11 @@ func (b *table) take(e holdfast.Event) error {
 		if held {
 			return fmt.Errorf("%v where tokens %v are held", e, had)
 		}
-		delete(b.lost[l.Resource], l.Token) // it may have been lost before the watch began
-	case e.Kind == holdfast.EventAcquired && len(b.lost[l.Resource]) > 0:
-		return fmt.Errorf("%v where tokens %v hold back", e, b.lost[l.Resource])
+		if e.Resting == 0 {
+			delete(b.back[l.Resource], l.Token) // it may have ended before the watch began
+		}
+	case e.Kind == holdfast.EventAcquired && len(b.back[l.Resource]) > 0:
+		return fmt.Errorf("%v where tokens %v hold back", e, b.back[l.Resource])
 	case e.Kind == holdfast.EventPresent || e.Kind == holdfast.EventAcquired:
 		if held || len(had) > 0 && l.Limit == 0 {
 			return fmt.Errorf("%v where tokens %v are held", e, had)
@@ -57,8 +59,8 @@ func (b *table) take(e holdfast.Event) error {
 	case !held:
 		return fmt.Errorf("%v where tokens %v are held", e, had)
 	case e.Kind.Ends():
-		if e.HeldBack {
-			b.lose(l.Resource, l.Token)
+		if e.HeldBack || e.Resting > 0 {
+			b.holdBack(l.Resource, l.Token)
 		}
 		if delete(had, l.Token); len(had) == 0 {
 			delete(b.held, l.Resource)
@@ -67,12 +69,12 @@ func (b *table) take(e holdfast.Event) error {
 	return nil
 }
 
-// lose notes that a lost lease holds a resource back. It is called with mu held.
-func (b *table) lose(resource string, token holdfast.Token) {
-	if b.lost[resource] == nil {
-		b.lost[resource] = make(map[holdfast.Token]bool)
+// holdBack notes that an ended lease holds a resource back. It is called with mu held.
+func (b *table) holdBack(resource string, token holdfast.Token) {
+	if b.back[resource] == nil {
+		b.back[resource] = make(map[holdfast.Token]bool)
 	}
-	b.lost[resource][token] = true
+	b.back[resource][token] = true
 }
 
 func (b *table) empty() bool {

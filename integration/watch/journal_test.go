@@ -13,12 +13,12 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// finished reads and checks the journals of a server when nothing is added to them any more: no lease is held, and no
-// delay runs, whose end is an event too.
+// finished reads and checks the journals of a server when nothing is added to them any more: no lease is held, no delay
+// runs, and nothing rests.
 func finished(t *testing.T, url string) (j *linear.Journal) {
 	t.Helper()
 	nc := stand.Dial(t, url)
-	stand.Eventually(t, "no lease is held, and no delay runs", func() bool {
+	stand.Eventually(t, "no lease is held, no delay runs, and nothing rests", func() bool {
 		var err error
 		if j, err = linear.ReadJournal(t.Context(), nc, messages.DefaultPrefix); err != nil {
 			t.Fatal(err)
@@ -27,7 +27,7 @@ func finished(t *testing.T, url string) (j *linear.Journal) {
 		if len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
-		return len(held) == 0 && !anyDelayed(lost)
+		return len(held) == 0 && !anyDelayed(lost) && !j.Rests()
 	})
 	return j
 }

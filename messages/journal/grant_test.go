@@ -105,7 +105,9 @@ func TestTokensOfAGrant(t *testing.T) {
 		if g.Last() != tc.last {
 			t.Errorf("%d tokens from 5: the last one is %d, want %d", tc.tokens, g.Last(), tc.last)
 		}
-		for token, want := range map[messages.Token]bool{0: false, 4: false, 5: true, tc.last: true, tc.last + 1: false} {
+		for token, want := range map[messages.Token]bool{
+			0: false, 4: false, 5: true, tc.last: true, tc.last + 1: false,
+		} {
 			if g.Has(token) != want {
 				t.Errorf("%d tokens from 5: has %d: %t", tc.tokens, token, !want)
 			}

@@ -165,7 +165,8 @@ async def until_over(locks: list[holdfast_client.Lock]) -> None:
 
 async def until_heard(lock: holdfast_client.Lock) -> None:
     """Wait until the client receives the end of the lease, which it begins to after half a second."""
-    await until(lambda: handle_of(lock)._hints._peeked)  # pyright: ignore[reportPrivateUsage]
+    hints = handle_of(lock)._hints  # pyright: ignore[reportPrivateUsage]
+    await until(lambda: hints._peeked)  # pyright: ignore[reportPrivateUsage]
 
 
 async def until_waiting(client: holdfast_client.Client, name: str, count: int = 1) -> None:

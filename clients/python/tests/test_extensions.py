@@ -7,6 +7,10 @@ import json
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
+from holdfast_client import _clock
+from holdfast_client._alarms import NEVER
 from holdfast_client._core import Core
 from holdfast_client._deployment import Deployment
 from holdfast_client._extensions import Extended, Extensions
@@ -43,12 +47,14 @@ def message(**fields: object) -> bytes:
     return json.dumps(fields).encode()
 
 
-DEPLOYMENT = SimpleNamespace(features={"order"})
+DEPLOYMENT = SimpleNamespace(features={"order"}, min_ttl=0.1)
 
 
-def extensions(sent: Sent, order: int = 0) -> Extensions:
+def extensions(sent: Sent, order: int = 0, over: float = NEVER, **lease_has: object) -> Extensions:
     a = Answer(0, 0, True, "GRANTED", {"lease": {"remaining_ms": 30000}, "order": str(order)})
-    lease = SimpleNamespace(key="k", secret=None, message=message, keeper=None)
+    lease = SimpleNamespace(
+        key="k", name="n", secret=None, message=message, keeper=None, adopt=nothing, keeper_fails=nothing, **lease_has
+    )
     alarms = SimpleNamespace(set=nothing, stop=nothing)
     core = SimpleNamespace(sender=sent, alarms=alarms, timeout=10)
     sessions = SimpleNamespace(of=nothing)
@@ -60,6 +66,7 @@ def extensions(sent: Sent, order: int = 0) -> Extensions:
         a,
         30,
         renews=True,
+        over=over,
     )
     lease.keeper = x
     return x
@@ -117,3 +124,61 @@ def test_the_largest_number() -> None:
     x.take(1, 30, 9_007_199_254_740_991)
     ask(x)
     assert sent.requests[-1]["order"] == 9_007_199_254_740_991
+
+
+def test_no_more_than_what_is_left_of_the_longest_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(_clock, "now", lambda: now)
+    sent = Sent()
+    x = extensions(sent, over=45)
+    for moment in (10.0, 20.0, 20.0101, 44.91):
+        now = moment
+        ask(x)
+    assert [(m["ttl_ms"], m["order"]) for m in sent.requests] == [(30000, 1), (25000, 2), (24989, 3)]
+    assert x.due == NEVER  # less than the shortest TTL is left
+    assert not x.spent
+    now = 20.0
+    x = extensions(sent, over=45)
+    ask(x)
+    assert x.due < NEVER
+    assert x.take(sent.last, 25, 2)
+    assert x.spent  # there is nothing more to ask for
+    assert x.until < 45
+
+
+def test_tokens_are_asked_for_until_they_are_shown() -> None:
+    sent = Sent()
+    shown: list[int] = []
+    x = extensions(sent, extended=shown.append)
+    DEPLOYMENT.features = {"order"}
+    x.grow(32)
+    ask(x)
+    assert x.grows
+    for tokens, waiting in ((31, 0), (32, 3)):
+        ask(x)
+        x._answered(  # pyright: ignore[reportPrivateUsage]
+            Answer(
+                sent.last,
+                0,
+                True,
+                "EXTENDED",
+                {"lease": {"remaining_ms": 30000, "tokens": tokens}, "waiting": waiting},
+            )
+        )
+    assert not x.grows
+    assert shown == [0, 3]
+    ask(x)
+    assert [m.get("tokens") for m in sent.requests] == [32, 32, 32, 32, None]
+    assert {m["order"] for m in sent.requests} == {2}
+
+
+@pytest.mark.parametrize("status", ["EXHAUSTED", "INVALID"])
+def test_tokens_that_are_refused(status: str) -> None:
+    sent = Sent()
+    refused: list[bool] = []
+    x = extensions(sent, exhausted=lambda: refused.append(True))
+    x.grow(32)
+    x._answered(Answer(sent.last, 0, True, status, {}))  # pyright: ignore[reportPrivateUsage]
+    assert refused == [True]
+    assert not x.grows
+    assert sent.last == 1

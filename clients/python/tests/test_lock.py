@@ -167,6 +167,71 @@ async def test_extend(client: holdfast_client.Client, name: str) -> None:
     assert lock.valid
 
 
+async def test_wanted(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
+    lock = await client.acquire(name, ttl=600)
+    assert not await lock.wanted(0)
+    assert not await lock.wanted(timedelta(milliseconds=20))
+    waiting = asyncio.create_task(lock.wanted())
+    theirs = asyncio.create_task(other.acquire(name))
+    assert await waiting
+    assert await lock.wanted(0)
+    await lock.release()
+    await (await theirs).release()
+    with pytest.raises(holdfast_client.LockReleased):
+        await lock.wanted()
+    with pytest.raises(holdfast_client.Invalid, match="timeout"):
+        await lock.wanted(-1)
+
+
+async def test_the_end_of_a_lock_ends_who_waits_for_it_to_be_wanted(
+    client: holdfast_client.Client, node_ask: Ask, name: str
+) -> None:
+    lock = await client.acquire(name, ttl=600)
+    waiting = asyncio.create_task(lock.wanted())
+    await asyncio.sleep(0)
+    await lock.release()
+    with pytest.raises(holdfast_client.LockReleased):
+        await waiting
+    lock = await client.acquire(name, ttl=600)
+    waiting = asyncio.create_task(lock.wanted())
+    await until_heard(lock)
+    await node_ask("break", name, {"token": lock.token})
+    with pytest.raises(holdfast_client.LockLost):
+        await waiting
+
+
+async def test_shortest_hold(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
+    lock = await client.acquire(name, min_hold=timedelta(minutes=10))
+    await lock.release()
+    with pytest.raises(holdfast_client.LockHeld):
+        await client.acquire(name, wait=0)
+    state = await other.get(name)
+    assert not state.held
+    assert state.held_back is not None
+    assert 0 < state.held_back.left <= 600
+    for options in ({"mode": "shared"}, {"limit": 2}, {"ephemeral": True}):
+        refused: Any = {"min_hold": 1} | options
+        with pytest.raises(holdfast_client.Invalid, match=r"min_hold cannot be given with .*; leave out one of them"):
+            await client.acquire(name, **refused)
+
+
+async def test_longest_hold(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
+    lock = await client.acquire(name, ttl=0.4, max_hold=1)
+    theirs = asyncio.create_task(other.acquire(name))
+    with pytest.raises(holdfast_client.LockLost, match="for as long as max_hold allows") as lost:
+        await lock.wanted()
+        assert not await lock.extend(600)
+        assert lock.remaining < 1
+        await lock.lost.wait()
+        lock.check()
+    assert lost.value.reason == lock.reason == "max_hold"
+    assert (await theirs).token == 2
+    with pytest.raises(holdfast_client.LockLost):
+        await lock.release()
+    with pytest.raises(holdfast_client.Invalid, match=r"max_hold must be at least 0\.1 s"):
+        await client.acquire(name, max_hold=0.05)
+
+
 async def test_set(client: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name, metadata={"a": "1"})
     await asyncio.gather(*(lock.set({"n": str(i)}) for i in range(5)))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import holdfast_client
+from holdfast_client._keeper import Kept
 
 from .conftest import Ask, NewClient, until, until_covered, until_over
+from .test_extensions import direct, nothing
+from .test_silence import begin
 
 
 def count_requests(client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
@@ -40,6 +45,51 @@ async def test_keeps_replace_renewals(
     assert 2 <= counted["keep"] <= 40
     leases = [lease async for lease in client.list(f"{name}.*")]
     assert all(lease.session for lease in leases)
+
+
+async def test_keeps_ask_for_notices_if_somebody_wants_to_know(
+    client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    keeps: list[dict[str, Any]] = []
+    nc = client._nc  # pyright: ignore[reportPrivateUsage]
+    publish = nc.publish
+
+    async def note(subject: str, payload: bytes, **kw: Any) -> None:
+        if ".keep." in subject:
+            keeps.append(json.loads(payload))
+        await publish(subject, payload, **kw)
+
+    monkeypatch.setattr(nc, "publish", note)
+    locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(3)]
+    await until_covered(locks)
+    assert all(keep.keys() == {"ttl_ms", "secret"} for keep in keeps)
+    await locks[0].wanted(0)
+    await until(lambda: "notices" in keeps[-1])
+    assert keeps[-1].keys() == {"ttl_ms", "secret", "notices", "alive"}
+    keeps.clear()
+    client._handles.deployment.features -= {"batch"}  # pyright: ignore[reportPrivateUsage]
+    lock = await client.acquire(name, ttl=0.9)  # another session, through a service import
+    await lock.wanted(0)
+    await until(lambda: any(keep["ttl_ms"] == 900 for keep in keeps))
+    assert {"ttl_ms": 900, "notices": True}.items() <= next(k for k in keeps if k["ttl_ms"] == 900).items()
+    assert all("alive" not in keep for keep in keeps if keep["ttl_ms"] == 900)
+
+
+def test_a_keep_asks_for_notices_at_once() -> None:
+    keeps: list[dict[str, Any]] = []
+
+    def send(_route: object, payload: bytes, _receive: object) -> int:
+        keeps.append(json.loads(payload))
+        return len(keeps)
+
+    alarms = SimpleNamespace(set=nothing, stop=nothing)
+    sender = SimpleNamespace(send=send, forget=nothing, router=SimpleNamespace(route=direct))
+    session = begin(SimpleNamespace(alarms=alarms, sender=sender), nothing)
+    session.use()
+    session.entered(cast(Kept, SimpleNamespace()), 0)
+    for _ in range(2):
+        session.listen(nothing, "subject")
+    assert keeps == [{"ttl_ms": 1200}, {"ttl_ms": 1200, "notices": True, "alive": "subject"}]
 
 
 async def test_without_sessions(new_client: NewClient, monkeypatch: pytest.MonkeyPatch, name: str) -> None:

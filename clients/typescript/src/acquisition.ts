@@ -54,7 +54,8 @@ export class Acquisition {
     const { core, wanted } = this;
     this.signal?.throwIfAborted();
     await core.deployment.known(this.signal);
-    if (wanted.limit > 0 && core.deployment.shards > 0 && !core.deployment.offers("sharing")) this.#lacks("shared locks", "sharing");
+    const isShared = wanted.limit > 0 && core.deployment.shards > 0;
+    if (isShared && !core.deployment.offers("sharing")) this.#lacks("shared locks", "sharing");
     if (wanted.minHold > 0) this.#needs("a shortest hold", "min_hold");
     if (wanted.cache > 0) for (const feature of ["tokens", "notices"]) this.#needs("cached locks", feature);
     // As long as nothing is known of the service, the lock is an ordinary one.

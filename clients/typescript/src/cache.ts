@@ -95,9 +95,11 @@ export class Cache {
     if (this.#recalls.size > maxRecalls && oldest !== undefined) this.#recalls.delete(oldest);
   }
 
-  /** Ends the waits, because the client is closed. Its leases are released as others are. */
-  close(): void {
-    for (const lease of this.#leases.values()) lease.settle("again");
+  /** Ends the waits, because the client is closed, and waits for returns. Other leases are released as any others. */
+  async close(): Promise<void> {
+    const leases = [...this.#leases.values()];
+    for (const lease of leases) lease.settle("again");
+    await Promise.all(leases.map((lease) => lease.returning));
   }
 
   get #isTurnDue(): boolean {
@@ -147,6 +149,8 @@ class CachedLease implements Follower, Used {
   #isGrowing = false;
   /** When its last use has ended. */
   #since = 0;
+  /** Settled when it is not being returned. */
+  returning = Promise.resolve();
   readonly #alarm = new Alarm(() => {
     this.#wake();
   });
@@ -283,7 +287,7 @@ class CachedLease implements Follower, Used {
   }
 
   #next(handle: Handle): Use {
-    const use = new Use(this, handle, handle.token + BigInt(this.#given++));
+    const use = new Use(this, handle, handle.token + BigInt(this.#given++)); // mutant: TypeScriptTokenIsGivenTwice
     this.#use = use;
     this.cache.uses++;
     if (this.#given > this.#growsFrom) this.#grow(handle);
@@ -336,6 +340,6 @@ class CachedLease implements Follower, Used {
     const end = (): void => {
       this.end();
     };
-    this.#handle?.release().then(end, end);
+    if (this.#handle !== undefined) this.returning = this.#handle.release().then(end, end);
   }
 }

@@ -5,6 +5,7 @@ import { Core } from "./core.js";
 import { Ends } from "./ends.js";
 import { ClosedError, InvalidError, LockLostError, UnknownOutcomeError } from "./errors.js";
 import { nullIfHeld } from "./failures.js";
+import type { Handle, LockRequest } from "./handle.js";
 import type { LockEvent, LockState } from "./lease.js";
 import type { Held } from "./leases.js";
 import { Lock, type Holding } from "./lock.js";
@@ -38,7 +39,7 @@ export class Holdfast implements AsyncDisposable {
     this.#core = new Core(nc, settings);
     this.#sessions = new Sessions(this.#core);
     this.#ends = new Ends(nc, settings.prefix);
-    this.#cache = new Cache(this.#core, (request, signal) => new Acquisition(this.#core, this.#sessions, this.#ends, request, signal).run());
+    this.#cache = new Cache(this.#core, (request, signal) => this.#ask(request, signal));
     this.#onJeopardy = options.onJeopardy?.bind(options);
   }
 
@@ -52,7 +53,8 @@ export class Holdfast implements AsyncDisposable {
    * the client was made, and how many calls wait for one of them.
    */
   get cached(): { leases: number; uses: number; waiting: number } {
-    return { ...this.#cache.counts, uses: this.#cache.uses };
+    const { leases, waiting } = this.#cache.counts;
+    return { leases, uses: this.#cache.uses, waiting };
   }
 
   /**
@@ -159,7 +161,12 @@ export class Holdfast implements AsyncDisposable {
   async #acquire(name: string, options: LockOptions): Promise<Holding> {
     const wanted = requestOf(name, options, this.#core.settings);
     const { signal } = options;
-    if (wanted.cache > 0 || this.#cache.isUsed) return this.#cache.begin(wanted, signal) ?? this.#cache.hold(wanted, signal);
+    if (wanted.cache === 0 && !this.#cache.isUsed) return this.#ask(wanted, signal);
+    return this.#cache.begin(wanted, signal) ?? this.#cache.hold(wanted, signal);
+  }
+
+  /** Asks the service for a lease. */
+  #ask(wanted: LockRequest, signal: AbortSignal | undefined): Promise<Handle> {
     return new Acquisition(this.#core, this.#sessions, this.#ends, wanted, signal).run();
   }
 
@@ -173,8 +180,9 @@ export class Holdfast implements AsyncDisposable {
   async #close(): Promise<void> {
     const { alarms, clock, held, sender, settings } = this.#core;
     sender.beginClose();
-    this.#cache.close();
+    const returned = this.#cache.close();
     const done = releaseAll([...held]).then(async (failure) => {
+      await returned;
       await this.#core.idle();
       return failure;
     });

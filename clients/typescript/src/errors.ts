@@ -75,8 +75,8 @@ export class LockTimeoutError extends HoldfastError {
 
 /**
  * Why a lock is lost: the service says that it is free (`not_held`), that another owner has it (`not_owner`) or that
- * its owner holds another lease of it (`stale_token`), no renewal was answered in time (`deadline`), or its longest hold
- * is over (`max_hold`).
+ * its owner holds another lease of it (`stale_token`), no renewal was answered in time (`deadline`), or its longest
+ * hold is over (`max_hold`).
  */
 export type LossReason = "not_held" | "not_owner" | "stale_token" | "deadline" | "max_hold";
 

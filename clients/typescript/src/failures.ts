@@ -69,7 +69,11 @@ export function lossReason(status: string | undefined): LossReason | undefined {
   }
 }
 
-const overBy: Partial<Record<LossReason, string>> = { deadline: "not renewed in time", max_hold: "its longest hold is over" };
+/** What is said of a loss by the clock. */
+const overBy: Partial<Record<LossReason, string>> = {
+  deadline: "not renewed in time",
+  max_hold: "its longest hold is over",
+};
 
 /** Returns the error of a lease that has ended, with what the service said, if it was asked. */
 export function lost(what: Subject, token: bigint, reason: LossReason, reply?: Reply): LockLostError {

@@ -24,7 +24,7 @@ export interface LockInfo {
   readonly metadata: Readonly<Record<string, string>>;
   /** The lease ends with the node. */
   readonly ephemeral: boolean;
-  /** How many tokens it has, from `token` on, and the next lease has a higher one; more than 1 only of a cached lock. */
+  /** How many tokens it has, from `token` on; more than 1 only of a cached lock. The next lease has a higher one. */
   readonly tokens: number;
 }
 

@@ -74,8 +74,8 @@ export interface LockOptions {
    */
   minHold?: number;
   /**
-   * The longest hold, in milliseconds; without a bound by default. The lock is lost before so much time has passed since
-   * it was asked for, whatever its holder does.
+   * The longest hold, in milliseconds; without a bound by default. When so much time has passed since the lock was
+   * granted, at the latest, it is lost, whatever its holder does.
    */
   maxHold?: number;
   /**
@@ -130,7 +130,8 @@ export function requestOf(name: string, options: LockOptions, settings: Settings
   const check = new Check("acquire", resource);
   check.known(options, lockOptions);
   check.signal(options.signal);
-  const { wait = Infinity, ifAvailable = false, mode, permits = 1, metadata, minHold = 0, maxHold = Infinity } = options;
+  const { wait = Infinity, ifAvailable = false, mode, permits = 1, metadata } = options;
+  const { minHold = 0, maxHold = Infinity } = options;
   check.rule([undefined, "exclusive", "shared"].includes(mode), "mode", 'be "exclusive" or "shared"', mode);
   check.rule(typeof wait === "number" && wait >= 0, "wait", "be a number of milliseconds from 0 on", wait);
   check.rule(!ifAvailable || options.wait === undefined || wait === 0, "wait", "be left out beside ifAvailable", wait);

@@ -70,7 +70,12 @@ export interface Limits {
 }
 
 /** The limits of the contract. A deployment may have narrower ones. */
-export const contract: Limits = { min_ttl_ms: 100, max_ttl_ms: 86_400_000, max_wait_ms: 3_600_000, max_delay_ms: 3_600_000 };
+export const contract: Limits = {
+  min_ttl_ms: 100,
+  max_ttl_ms: 86_400_000,
+  max_wait_ms: 3_600_000,
+  max_delay_ms: 3_600_000,
+};
 
 /** How many tokens a lease may have, and how many more an extend may ask for. */
 export const maxTokens = 4_000_000_000;

@@ -35,7 +35,7 @@ type command struct {
 	sharing          cli.Sharing
 	holdBack         cli.HoldBack
 	minHold          cli.MinHold
-	maxHold          cli.Duration // 0: the lock is held for as long as the command runs
+	maxHold          cli.Duration // 0: there is no longest hold
 	ephemeral, try   bool
 	bounded          bool // the wait is limited
 
@@ -46,7 +46,7 @@ type command struct {
 	shell   string
 	device  string // of the watchdog; empty: none
 	onLost  cli.Choice
-	yield   signalName // sent to the command when others want the lock
+	yield   yield
 	verbose bool
 	codes   codes
 
@@ -54,6 +54,8 @@ type command struct {
 	program    executable
 	report     *reporter
 	supervisor *supervisor // nil if the command was not run
+	// begun is when the locks were asked for.
+	begun time.Time
 	// releaseBy is the time limit for the release and the close of the client; zero until the first of them.
 	releaseBy time.Time
 }
@@ -93,9 +95,8 @@ the permits of a semaphore. HOLDFAST_SLOTS has the numbers of the permits.
 With --confirm or --delay the resource is held back if the lease is lost, for
 example because this machine was paused: see holdfast fence-agent.
 
-With --min-hold nobody gets the lock before that time has passed, also if the
-command ends sooner. With --max-hold the command is ended, as after a loss, when
-it has run for that time. --yield sends it a signal once others want the lock.`,
+--min-hold keeps a job that ends at once from running again on a machine whose
+clock is behind, --max-hold one that hangs from holding the lock for ever.`,
 		Example: `  holdfast lock orders.42 -- ./reindex --all
   holdfast lock nightly --try --busy-code 0 --min-hold 1m -- make report
   holdfast lock catalog --shared -- ./export
@@ -104,9 +105,6 @@ it has run for that time. --yield sends it a signal once others want the lock.`,
 		DisableFlagsInUseLine: true,
 	}
 	cli.AddFlags(cmd, "Lease", u.leaseFlags)
-	cli.AddFlags(cmd, "Command", func(f *pflag.FlagSet) {
-		f.Var(&u.yield, "yield", "send the command this `SIGNAL`, such as USR1, once others want the lock")
-	})
 	u.addTo(cmd)
 	return cmd
 }
@@ -143,7 +141,6 @@ func (u *command) leaseFlags(f *pflag.FlagSet) {
 	f.Var(&u.wait, "wait", "time to wait for all the locks together (default unlimited)")
 	u.commonLeaseFlags(f)
 	u.minHold.AddTo(f)
-	f.Var(&u.maxHold, "max-hold", "end the command when it has had the lock for this time (default unlimited)")
 	f.BoolVar(&u.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
 }
 
@@ -157,12 +154,14 @@ func (u *command) commonLeaseFlags(f *pflag.FlagSet) {
 		"release the lock after this time without a connection, if another request waits (default: when the lease "+
 			"expires)")
 	u.holdBack.AddTo(f)
+	f.Var(&u.maxHold, "max-hold", "renew the lock for no longer than this time, then end the command (default unlimited)")
 	f.Var(u.metadata, "metadata", "entry that get shows; may be repeated")
 }
 
 func (u *command) commandFlags(f *pflag.FlagSet) {
 	f.StringVarP(&u.shell, "shell", "c", "", "run this `TEXT` with /bin/sh -c, instead of a command")
 	f.Var(&u.onLost, "on-lost", u.onLost.List()+": how to end the command when the lease cannot be renewed")
+	f.Var(&u.yield, "yield", "send this signal to the command, once, when others want the lock")
 	f.StringVar(&u.device, "watchdog", "",
 		"feed the watchdog `DEVICE` after each renewal, so that it resets the machine if the command cannot be ended")
 	f.Var(&u.grace, "grace",
@@ -249,8 +248,8 @@ func (u *command) checkLease(s *settings.Settings) error {
 }
 
 // lasts returns how long a lease is known to last from its renewal on, and the flag that says so.
-func (u *command) lasts() (lasts time.Duration, flag string) {
-	lasts, flag = u.ttl.Duration, "--ttl"
+func (u *command) lasts() (time.Duration, string) {
+	lasts, flag := u.ttl.Duration, "--ttl"
 	if d := u.disconnect.Duration; d > 0 && d < lasts {
 		lasts, flag = d, "--disconnect"
 	}
@@ -345,9 +344,11 @@ func (u *command) guard(held *locks, signals *signalQueue) error {
 	}
 	u.supervisor = newSupervisor(c, held, tty, signals, u.report, newTermination(u.onLost.Word, u.grace.Duration))
 	u.supervisor.dog = dog
-	u.supervisor.yield = u.yield.Signal
-	if d := u.maxHold.Duration; d > 0 {
-		u.supervisor.longest = held.since.Add(d)
+	done := make(chan struct{})
+	defer close(done)
+	u.supervisor.yield, u.supervisor.wanted = u.yield, u.yield.wanted(held.All(), done)
+	if u.maxHold.Duration > 0 {
+		u.supervisor.longest = u.begun.Add(u.maxHold.Duration)
 	}
 	u.supervisor.ttl, _ = u.lasts()
 	u.supervisor.watch()

@@ -17,23 +17,20 @@ import (
 )
 
 // locks is the set of locks under which the command runs.
-type locks struct {
-	*holdfast.Locks
-	since time.Time
-}
+type locks struct{ *holdfast.Locks }
 
 // take acquires the locks. It tries without waiting first. So it fails at once if no node answers, and it knows the
 // holder for the message about the wait.
 func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQueue) (*locks, error) {
 	waiting, stop := signals.interrupt(ctx)
 	defer stop()
-	begun := time.Now()
+	u.begun = time.Now()
 	terms := u.terms()
 	all, err := c.AcquireAll(waiting, u.resources, append(terms, holdfast.MaxWait(0))...)
 	var refusal *holdfast.Error
 	if errors.Is(err, holdfast.ErrHeld) && errors.As(err, &refusal) && u.waits() {
 		if u.bounded {
-			left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // 0 would not wait
+			left := max(u.wait.Duration-time.Since(u.begun), time.Millisecond) // 0 would not wait
 			terms = append(terms, holdfast.MaxWait(left))
 		}
 		u.report.waiting(refusal.Resource, refusal)
@@ -42,7 +39,7 @@ func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQ
 	if err != nil {
 		return nil, u.notRun(waiting, err)
 	}
-	held := &locks{all, time.Now()}
+	held := &locks{all}
 	for _, l := range held.All() {
 		u.report.Detail("acquired %s: token %d%s", display.Name(l.Resource()), l.Token(), slotsOf(l))
 	}
@@ -66,8 +63,11 @@ func (u *command) waits() bool { return !u.bounded || u.wait.Duration > 0 }
 // terms returns the terms of the locks, but for the wait.
 func (u *command) terms() []holdfast.AcquireOption {
 	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner),
-		holdfast.Metadata(u.metadata), holdfast.Delay(u.holdBack.Delay.Duration)}
-	terms = append(terms, holdfast.MinHold(u.minHold.Duration.Duration), holdfast.MaxHold(u.maxHold.Duration))
+		holdfast.Metadata(u.metadata), holdfast.Delay(u.holdBack.Delay.Duration),
+		holdfast.MinHold(u.minHold.Duration.Duration)}
+	if u.maxHold.Duration > 0 {
+		terms = append(terms, holdfast.MaxHold(u.maxHold.Duration))
+	}
 	if u.ephemeral {
 		terms = append(terms, holdfast.Ephemeral())
 	}
@@ -95,25 +95,6 @@ func (u *command) awaited(err error) string {
 		return display.Name(refusal.Resource)
 	}
 	return display.Name(strings.Join(u.resources, ", "))
-}
-
-// wanted returns a channel that receives once others want one of the locks.
-func (l *locks) wanted() <-chan struct{} {
-	wanted := make(chan struct{}, 1)
-	for _, lock := range l.All() {
-		go func() {
-			select {
-			case <-lock.Wanted():
-			case <-l.Context().Done():
-				return
-			}
-			select {
-			case wanted <- struct{}{}:
-			default:
-			}
-		}()
-	}
-	return wanted
 }
 
 // first returns the lock whose lease ends first.

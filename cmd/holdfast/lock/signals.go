@@ -4,15 +4,11 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 var (
@@ -29,25 +25,6 @@ var (
 	// change the answer.
 	ignored = slices.DeleteFunc(slices.Clone(forwarded), func(s os.Signal) bool { return !signal.Ignored(s) })
 )
-
-// signalName is the value of a flag: a signal that a program can handle; zero: none.
-type signalName struct{ syscall.Signal }
-
-// Set implements [pflag.Value].
-func (s *signalName) Set(text string) error {
-	n := unix.SignalNum("SIG" + strings.TrimPrefix(text, "SIG"))
-	if n == 0 || n == syscall.SIGKILL || n == syscall.SIGSTOP {
-		return errors.New("the name of a signal that the command can handle, such as USR1 or TERM")
-	}
-	s.Signal = n
-	return nil
-}
-
-// Type implements [pflag.Value].
-func (*signalName) Type() string { return "SIGNAL" }
-
-// String implements [pflag.Value].
-func (s *signalName) String() string { return strings.TrimPrefix(unix.SignalName(s.Signal), "SIG") }
 
 // signalQueue is the queue of the signals for the command. The end of the context is queued as SIGINT.
 type signalQueue struct {

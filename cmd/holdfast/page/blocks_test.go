@@ -43,7 +43,8 @@ func TestRest(t *testing.T) {
 	nc := stand.Dial(t, s.node.URL())
 	ask(t, nc, messages.OpAcquire, "a", `{"owner":"me","ttl_ms":60000,"min_hold_ms":3600000}`, messages.Status_GRANTED)
 	ask(t, nc, messages.OpRelease, "a", `{"owner":"me"}`, messages.Status_RELEASED)
-	s.eventually("/lock?name=a", "The lock is held back.", "The lease of me with token 1 has ended.")
+	s.eventually("/lock?name=a", "The lock is held back.", "The lease of me with token 1 has ended.",
+		"rests for ")
 	s.want("/?state=heldback", 200, "No lock of this selection is held back.")
 	ask(t, nc, messages.OpAcquire, "b", `{"owner":"me","ttl_ms":60000,"confirm":true,"tokens":5}`, messages.Status_GRANTED)
 	ask(t, nc, messages.OpBreak, "b", `{"token":1}`, messages.Status_RELEASED)

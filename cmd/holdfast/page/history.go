@@ -39,7 +39,7 @@ type change struct {
 	Kind string
 	At   time.Time
 	lease
-	// Details are the reason, for how long the lease was held, and whether its resource is held back.
+	// Details are the reason, for how long the lease was held, and whether its resource is held back, or rests.
 	Details string
 }
 
@@ -50,6 +50,9 @@ func (s selection) changeOf(e holdfast.Event) change {
 	}
 	if e.HeldBack {
 		details = append(details, "held back")
+	}
+	if e.Resting > 0 {
+		details = append(details, "rests for "+duration(e.Resting))
 	}
 	if e.Reason != "" {
 		details = append(details, "reason: "+e.Reason)

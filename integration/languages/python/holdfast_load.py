@@ -20,6 +20,10 @@ class Load:
         lock = await self.client.acquire(name)
         await lock.release()
 
+    async def cached_pair(self, name: str) -> None:
+        lock = await self.client.acquire(name, cache=60)
+        await lock.release()
+
     async def hold(self, name: str) -> None:
         self.held.append(await self.client.acquire(name))
 

@@ -26,13 +26,22 @@ def used() -> float:
 
 async def pairs(client: Any, tasks: int, seconds: float) -> dict[str, float]:
     """Has so many tasks lock and unlock, each a resource of its own."""
+    return await repeat(lambda i: client.pair(f"pairs.python.{i}"), tasks, seconds)
+
+
+async def cached(client: Any, tasks: int, seconds: float) -> dict[str, float]:
+    """Does the same with locks that the client caches."""
+    return await repeat(lambda i: client.cached_pair(f"cached.python.{i}"), tasks, seconds)
+
+
+async def repeat(pair: Callable[[int], Awaitable[None]], tasks: int, seconds: float) -> dict[str, float]:
     took: list[float] = []
     cpu, begun = used(), time.perf_counter()
 
     async def work(i: int) -> None:
         since = begun
         while since - begun < seconds:
-            await client.pair(f"pairs.python.{i}")
+            await pair(i)
             now = time.perf_counter()
             took.append(now - since)
             since = now
@@ -63,6 +72,6 @@ async def run(open_client: Callable[[str], Awaitable[Any]]) -> None:
     """Carries out what the arguments of the program ask for."""
     name, url, number, seconds = sys.argv[1:]
     client = await open_client(url)
-    load = {"pairs": pairs, "hold": hold, "loss": loss}[name]
+    load = {"pairs": pairs, "cached": cached, "hold": hold, "loss": loss}[name]
     print(json.dumps(await load(client, int(number), float(seconds))))
     await client.close()

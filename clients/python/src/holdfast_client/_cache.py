@@ -23,6 +23,8 @@ SWEEPS = 4
 # For how long a resource is not cached that others have asked for twice, in seconds. The time doubles.
 MIN_REST = 1.0
 MAX_REST = 60.0
+# After how many uses the loop has a turn, so that notices are read although uses begin and end without waiting.
+TURN = 64
 
 
 @dataclass(slots=True)
@@ -69,13 +71,15 @@ class Cache:
         self._alarm = Alarm(self._sweep)
 
     def take(self, name: str, terms: Terms) -> Use | None:
-        """Return a use of a lease at once; None if the request has to wait, or needs another lease."""
+        """Return a use of a lease at once; None if the request has to wait, or needs another lease: call acquire."""
         lease = self.leases.get(name)
-        return None if lease is None else lease.take(terms)
+        return None if lease is None or self.uses % TURN == 0 else lease.take(terms)
 
     async def acquire(self, name: str, terms: Terms) -> Use | Handle:
         """Return what take did not: a use, or a lease of the request's own if that cannot be cached now."""
         begun = _clock.now()
+        if self.uses % TURN == 0:
+            await asyncio.sleep(0)
         given = await self._given(name, terms, begun)
         if isinstance(given, CachedLease):
             return await self._open(given, terms, begun)
@@ -112,6 +116,8 @@ class Cache:
 
     async def _given(self, name: str, terms: Terms, begun: float) -> Use | CachedLease | None:
         while (lease := self.leases.get(name)) is not None:
+            if (use := lease.take(terms)) is not None:
+                return use
             fits = lease.fits(terms)
             if fits and (lease.open or lease.handle is None):
                 return await lease.turn(terms, begun)

@@ -101,9 +101,8 @@ class CachedLease:
 
     def take(self, terms: Terms) -> Use | None:
         """Return a use for a request; None if it has to wait, or needs another lease."""
-        if self._turns or not self.fits(terms) or (handle := self._ready()) is None:
-            return None
-        return self._give(handle)
+        handle = self._ready() if self.fits(terms) else None
+        return None if handle is None else self._give(handle)
 
     def opened(self, handle: Handle) -> Use:
         """Take over the lease that a call has acquired, and return the use of this call."""
@@ -216,7 +215,7 @@ class CachedLease:
         # an answer may yet show more tokens.
         use = self.use = Use(self, handle, self._next)
         self._cache.uses += 1
-        self._next += 1
+        self._next += 1  # mutant: PythonTokenGivenTwice
         if self._next >= self._grow_at:
             self._grow_at = math.inf
             more = min(handle.tokens, MAX_GROWTH, MAX_BLOCK - handle.tokens)
@@ -233,7 +232,7 @@ class CachedLease:
 
     def _shut(self) -> None:
         # From now on no use begins. The requests that wait become ordinary ones, in their order.
-        self.open = False
+        self.open = False  # mutant: PythonClosingLeaseIsUsed
         turns, self._turns = self._turns, []
         for turn in turns:
             turn.set_result(None)

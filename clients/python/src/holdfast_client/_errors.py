@@ -54,7 +54,7 @@ class HoldfastError(Exception):
 
 
 class LockHeld(HoldfastError):
-    """The resource is held, maybe by this client, or it is held back after a loss. Nothing happened."""
+    """The resource is held, maybe by this client, or it is held back. Nothing happened."""
 
     code = "held"
 

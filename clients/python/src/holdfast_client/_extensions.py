@@ -221,7 +221,7 @@ class Extensions(Renewal):
         When somebody waits, the pause behind it is no longer than that of any other request. It asks for no more time
         than is left of the longest hold.
         """
-        left = self.over - _clock.now()
+        left = self.over - _clock.now()  # mutant: PythonLongestHoldExceeded
         if left < self.asked:
             if left < self._shortest:
                 self.due = NEVER

@@ -35,7 +35,7 @@ _LOST: dict[LossReason, str] = {
 
 _REFUSALS: dict[str, tuple[type[HoldfastError], str]] = {
     "HELD": (LockHeld, "the lock is held"),
-    "HELD_BACK": (LockHeld, "the lock is held back after a loss"),
+    "HELD_BACK": (LockHeld, "the lock is held back after its last lease"),
     "TIMEOUT": (LockTimeout, "the wait is over"),
     "INVALID": (Invalid, "the request breaks a rule"),
     "OVERLOADED": (Overloaded, "a limit of the service was reached"),

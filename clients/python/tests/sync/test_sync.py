@@ -278,6 +278,34 @@ def test_the_hook_must_not_wait(holdfast_server: Server) -> None:
     assert "must not wait" in str(problems[0])
 
 
+def test_a_cached_lease(client: holdfast_client.sync.Client, other: holdfast_client.sync.Client) -> None:
+    for token in range(1, 40):
+        with client.lock("sync.cached", ttl=600, cache=600) as lock:
+            assert lock.token == token
+    assert client.cache_stats() == (1, 39, 0)
+    with client.lock("sync.cached", ttl=600, cache=600) as lock:
+        assert not lock.wanted(0)
+        theirs: list[holdfast_client.sync.Lock] = []
+        thread = threading.Thread(target=lambda: theirs.append(other.acquire("sync.cached")))
+        thread.start()
+        assert lock.wanted()
+        assert lock.wanted(0)
+        assert lock.valid
+    thread.join()
+    assert theirs[0].token > lock.token
+    with pytest.raises(holdfast_client.LockReleased):
+        lock.wanted()
+
+
+def test_a_lock_that_others_want(client: holdfast_client.sync.Client, other: holdfast_client.sync.Client) -> None:
+    with client.lock("sync.wanted", ttl=600) as lock:
+        assert not lock.wanted(0.05)
+        thread = threading.Thread(target=lambda: other.acquire("sync.wanted").release())
+        thread.start()
+        assert lock.wanted()
+    thread.join()
+
+
 def run(script: str, url: str) -> str:
     done = subprocess.run([sys.executable, "-c", script, url], capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stderr

@@ -335,11 +335,23 @@ test("a client that closes ends the calls that wait", async () => {
   const waits = sim.acquire();
   await setImmediate();
   sim.isClosing = true;
-  sim.cache.close();
+  void sim.cache.close();
   await setImmediate();
   assert.equal(sim.asked.length, 1); // where it is refused
   sim.asked.shift()?.fail(new Error("closed"));
   await assert.rejects(waits, /closed/);
+});
+
+test("a client that closes waits for the leases that are being returned", async () => {
+  const { sim, lease, use } = await cached();
+  await use.release();
+  lease.noticed();
+  let isClosed = false;
+  const closed = sim.cache.close().then(() => { isClosed = true; });
+  await setImmediate();
+  assert.ok(!isClosed);
+  sim.returning.pop()?.();
+  await closed;
 });
 
 test("no use begins when the client closes", async () => {

@@ -94,7 +94,9 @@ func eventText(e holdfast.Event) string {
 		if e.HeldBack {
 			what += ", held back"
 		}
+		what += resting(e)
 	case e.Kind == holdfast.EventConfirmed:
+		what += resting(e)
 	default:
 		what += ", lease " + display.Duration(e.Lease.TTL)
 	}
@@ -102,6 +104,14 @@ func eventText(e holdfast.Event) string {
 		what += ", reason " + display.Quote(e.Reason)
 	}
 	return stamp(e.Time) + " " + what
+}
+
+// resting says for how long the resource is granted to nobody after the event; empty: for no time.
+func resting(e holdfast.Event) string {
+	if e.Resting == 0 {
+		return ""
+	}
+	return ", rests for " + display.Duration(e.Resting)
 }
 
 // eventJSON returns an event as one line of JSON in the format of the contract. A change carries the position
@@ -118,7 +128,7 @@ func eventJSON(e holdfast.Event) (string, error) {
 	event, err := messages.Encode(messages.JSON, &messages.Event{
 		Kind: messages.Event_Kind(e.Kind), Lease: leaseOf(e.Lease),
 		Shard: e.ID.Shard, Position: e.ID.Position, Index: e.ID.Index,
-		AtMs: e.Time.UnixMilli(), Reason: e.Reason, HeldBack: e.HeldBack,
+		AtMs: e.Time.UnixMilli(), Reason: e.Reason, HeldBack: e.HeldBack, RestingMs: uint32(e.Resting.Milliseconds()),
 	})
 	return `{"event":` + display.JSON(event) + "," + position + "}", err
 }

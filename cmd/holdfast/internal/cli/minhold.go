@@ -7,21 +7,21 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// MinHold is the flag of the shortest hold of a lease. 0: it has none.
+// MinHold is the flag for the shortest hold: how long nobody gets the lock after it was granted. 0: it has none.
 type MinHold struct{ Duration }
 
 // NewMinHold returns the flag of a lease without a shortest hold.
 func NewMinHold() MinHold { return MinHold{NewDuration(0, 0, Millis(messages.MaxDelayMillis))} }
 
 // AddTo adds the flag.
-func (m *MinHold) AddTo(f *pflag.FlagSet) {
-	f.Var(&m.Duration, "min-hold", "let nobody have the lock before this time since it was acquired, also after a release")
+func (h *MinHold) AddTo(f *pflag.FlagSet) {
+	f.Var(h, "min-hold", "nobody gets the lock before this time has passed since it was granted, also after a release")
 }
 
-// Check refuses it for a lease that cannot have one.
-func (m *MinHold) Check(shared, ephemeral bool) error {
+// Check refuses it for leases that cannot have one.
+func (h *MinHold) Check(shared, ephemeral bool) error {
 	switch {
-	case m.Duration.Duration == 0:
+	case h.Duration.Duration == 0:
 		return nil
 	case shared:
 		return exit.Usagef("--min-hold and --shared or --limit exclude each other: only an exclusive lock has a shortest hold")

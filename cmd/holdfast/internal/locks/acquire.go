@@ -50,10 +50,7 @@ first one since the resource was last free.
 
 --delay and --confirm are for a resource that cannot check a token. If the lease is
 lost, by expiry or by break, the resource is held back: no other owner gets it for the
-delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-agent.
-
---min-hold is for a job that ends sooner than the clocks of its hosts differ: nobody
-gets the lock before that time has passed, also after a release.`,
+delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-agent.`,
 		Example: `  holdfast acquire orders.42
   holdfast acquire orders.42 --owner worker-7 --ttl 1m --wait 10s
   holdfast acquire catalog --shared
@@ -91,8 +88,8 @@ func (a *acquire) question() question {
 	return q
 }
 
-// withdrawal returns the message that removes the request from the queue. Of a lease with a shortest hold that was
-// granted meanwhile it leaves nothing behind, as a release by the token would.
+// withdrawal returns the message that removes the request from the queue. A lease with a shortest hold that was granted
+// meanwhile it releases, too, and leaves nothing of it behind, as a release by its token would.
 func (a *acquire) withdrawal() *messages.ReleaseRequest {
 	r := request.Withdrawal(a.owner, a.requestID, nil)
 	if a.minHold.Millis() > 0 {
