@@ -33,7 +33,7 @@ var cachedLeases = []mutant{
 	{
 		name:  "UseBehindTheEstimate",
 		harm:  "a use begins when its lease is nearly over, and loses it at once",
-		edits: []edit{{"clients/holdfast/cached.go", "case !fits:"}},
+		edits: []edit{{"clients/holdfast/cached.go", ""}},
 		found: holdfast("TestUncertainLease"),
 		says:  `after 22s`,
 	},
