@@ -370,6 +370,9 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 	if a.options.reentrant { // the lease may be one of this client's, under a token that is not known yet
 		a.c.handles.awaitDowngrades(ctx, a.holder, a.c.life.Done())
 	}
+	if a.options.minHold > 0 {
+		a.options.requestID = a.id
+	}
 	fresh := a.c.handles.newHandle(a.resource, a.key, r, sent, a.options)
 	h, err := a.c.handles.add(fresh)
 	var l *Lock

@@ -146,8 +146,11 @@ func (a *acquisitionOfAll) inTurn(ctx context.Context) (*Locks, error) {
 	return newLocks(ctx, a.c, locks), nil
 }
 
-// release gives back what was acquired of a set that is not complete. If ctx has ended, it does not wait for the
-// answers. An error would hide why the set is not complete; the lease then runs out.
+// release gives back what was acquired of a set that is not complete, without the rest of a shortest hold. If ctx has
+// ended, it does not wait for the answers. An error would hide why the set is not complete; the lease then runs out.
 func (a *acquisitionOfAll) release(ctx context.Context, locks []*Lock) {
-	_ = each(locks, func(l *Lock) error { return l.releaseOnce(ctx) })
+	_ = each(locks, func(l *Lock) error {
+		l.h.forget()
+		return l.releaseOnce(ctx)
+	})
 }

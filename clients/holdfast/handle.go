@@ -45,6 +45,8 @@ type handle struct {
 	// wanted is closed when others are known to want the resource, nil until it is asked for; isWanted: they are.
 	wanted   chan struct{}
 	isWanted bool
+	// withdrawn: the request is withdrawn, and the lease not released, as if it had not been granted.
+	withdrawn bool
 	// failing: the application has received that the lease is in jeopardy.
 	failing bool
 	// keeper prolongs the lease: its extensions or a session.
@@ -488,6 +490,13 @@ func (h *handle) letGo() *release {
 	return h.toRelease()
 }
 
+// forget has the release leave no rest of a shortest hold behind, unless another lock shares the lease.
+func (h *handle) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.withdrawn = h.options.requestID != "" && len(h.locks) == 1
+}
+
 // postRelease posts a release of a lease that ran out by this client's clock, and waits for nothing: the service
 // may have prolonged it without the client's knowledge. It is posted once, with the last lock.
 func (h *handle) postRelease() {
@@ -503,6 +512,9 @@ func (h *handle) toRelease() *release {
 	r := &release{
 		c: h.c, holder: k, token: h.id.token, key: h.key, secret: h.options.secret.value,
 		until: h.end, forsake: h.extensions.forsake,
+	}
+	if h.withdrawn {
+		r.requestID = h.options.requestID // mutant: RestOfAnIncompleteSet
 	}
 	r.done = func() {
 		h.registry.released(k, tokens)

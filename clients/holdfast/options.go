@@ -162,8 +162,10 @@ type acquireOptions struct {
 	permits, limit  int64
 	metadata        map[string]string
 	secret          secret
-	// minHold is the shortest hold, maxHold the longest; 0: none.
+	// minHold is the shortest hold, maxHold the longest; 0: none. requestID is that of the request for a lease with a
+	// shortest hold that was granted.
 	minHold, maxHold time.Duration
+	requestID        string
 	// idle is for how long the lease is retained without a use; 0: it is not. byCall: the call says so, and not the
 	// client's defaults. cached is the lease that is asked for with it, nil: none.
 	idle   time.Duration

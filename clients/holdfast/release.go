@@ -20,6 +20,8 @@ type release struct {
 	holder
 	token Token
 	key   string
+	// requestID is that of the request to withdraw, with which its lease ends; empty: the lease of the token is released.
+	requestID string
 	// secret is that of the lease; nil: it has none.
 	secret []byte
 	// until is when the lease is over at the service too, unless a session prolongs it. forsake ends that: it is called
@@ -150,6 +152,9 @@ func (r *release) post() {
 }
 
 func (r *release) message() proto.Message {
+	if r.requestID != "" {
+		return &messages.ReleaseRequest{Owner: r.owner, RequestId: r.requestID, Secret: r.secret}
+	}
 	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.token), Secret: r.secret}
 }
 

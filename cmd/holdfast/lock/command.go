@@ -34,6 +34,8 @@ type command struct {
 	metadata         cli.Metadata
 	sharing          cli.Sharing
 	holdBack         cli.HoldBack
+	minHold          cli.MinHold
+	maxHold          cli.Duration // 0: there is no longest hold
 	ephemeral, try   bool
 	bounded          bool // the wait is limited
 
@@ -44,6 +46,7 @@ type command struct {
 	shell   string
 	device  string // of the watchdog; empty: none
 	onLost  cli.Choice
+	yield   yield
 	verbose bool
 	codes   codes
 
@@ -51,6 +54,8 @@ type command struct {
 	program    executable
 	report     *reporter
 	supervisor *supervisor // nil if the command was not run
+	// begun is when the locks were asked for.
+	begun time.Time
 	// releaseBy is the time limit for the release and the close of the client; zero until the first of them.
 	releaseBy time.Time
 }
@@ -65,6 +70,8 @@ func newCommand() *command {
 		metadata: cli.Metadata{},
 		sharing:  cli.NewSharing(),
 		holdBack: cli.NewHoldBack(),
+		minHold:  cli.NewMinHold(),
+		maxHold:  cli.NewDuration(0, cli.Millis(messages.MinTTLMillis), cli.LongestWait),
 		onLost:   cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
 		codes:    newCodes(),
 	}
@@ -86,9 +93,12 @@ fencing token.
 the permits of a semaphore. HOLDFAST_SLOTS has the numbers of the permits.
 
 With --confirm or --delay the resource is held back if the lease is lost, for
-example because this machine was paused: see holdfast fence-agent.`,
+example because this machine was paused: see holdfast fence-agent.
+
+--min-hold keeps a job that ends at once from running again on a machine whose
+clock is behind, --max-hold one that hangs from holding the lock for ever.`,
 		Example: `  holdfast lock orders.42 -- ./reindex --all
-  holdfast lock nightly --try --busy-code 0 -- make report
+  holdfast lock nightly --try --busy-code 0 --min-hold 1m -- make report
   holdfast lock catalog --shared -- ./export
   holdfast lock api --limit 5 -- ./crawl
   holdfast lock from to --wait 10s -c 'sync-stock | tee log'`,
@@ -130,6 +140,7 @@ func (u *command) leaseFlags(f *pflag.FlagSet) {
 	u.sharing.AddTo(f)
 	f.Var(&u.wait, "wait", "time to wait for all the locks together (default unlimited)")
 	u.commonLeaseFlags(f)
+	u.minHold.AddTo(f)
 	f.BoolVar(&u.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
 }
 
@@ -143,16 +154,18 @@ func (u *command) commonLeaseFlags(f *pflag.FlagSet) {
 		"release the lock after this time without a connection, if another request waits (default: when the lease "+
 			"expires)")
 	u.holdBack.AddTo(f)
+	f.Var(&u.maxHold, "max-hold", "renew the lock for no longer than this time, then end the command (default unlimited)")
 	f.Var(u.metadata, "metadata", "entry that get shows; may be repeated")
 }
 
 func (u *command) commandFlags(f *pflag.FlagSet) {
 	f.StringVarP(&u.shell, "shell", "c", "", "run this `TEXT` with /bin/sh -c, instead of a command")
 	f.Var(&u.onLost, "on-lost", u.onLost.List()+": how to end the command when the lease cannot be renewed")
+	f.Var(&u.yield, "yield", "send this signal to the command, once, when others want the lock")
 	f.StringVar(&u.device, "watchdog", "",
 		"feed the watchdog `DEVICE` after each renewal, so that it resets the machine if the command cannot be ended")
 	f.Var(&u.grace, "grace",
-		"time from SIGTERM to SIGKILL, at most half of --ttl and of --disconnect (default a fifth)")
+		"time from SIGTERM to SIGKILL, at most half of --ttl, --disconnect and --max-hold (default a fifth)")
 }
 
 // load reads and validates the command line, before the first request.
@@ -207,7 +220,8 @@ func checkNames(resources []string) error {
 }
 
 func (u *command) checkLease(s *settings.Settings) error {
-	if err := cmp.Or(u.sharing.Check(), u.holdBack.Check(u.ephemeral)); err != nil {
+	if err := cmp.Or(u.sharing.Check(), u.holdBack.Check(u.ephemeral),
+		u.minHold.Check(u.sharing.On(), u.ephemeral)); err != nil {
 		return err
 	}
 	if u.owner == "" {
@@ -235,10 +249,14 @@ func (u *command) checkLease(s *settings.Settings) error {
 
 // lasts returns how long a lease is known to last from its renewal on, and the flag that says so.
 func (u *command) lasts() (time.Duration, string) {
-	if d := u.disconnect.Duration; d > 0 && d < u.ttl.Duration {
-		return d, "--disconnect"
+	lasts, flag := u.ttl.Duration, "--ttl"
+	if d := u.disconnect.Duration; d > 0 && d < lasts {
+		lasts, flag = d, "--disconnect"
 	}
-	return u.ttl.Duration, "--ttl"
+	if d := u.maxHold.Duration; d > 0 && d < lasts {
+		lasts, flag = d, "--max-hold"
+	}
+	return lasts, flag
 }
 
 // run acquires the locks, runs the command and releases the locks.
@@ -326,6 +344,12 @@ func (u *command) guard(held *locks, signals *signalQueue) error {
 	}
 	u.supervisor = newSupervisor(c, held, tty, signals, u.report, newTermination(u.onLost.Word, u.grace.Duration))
 	u.supervisor.dog = dog
+	done := make(chan struct{})
+	defer close(done)
+	u.supervisor.yield, u.supervisor.wanted = u.yield, u.yield.wanted(held.All(), done)
+	if u.maxHold.Duration > 0 {
+		u.supervisor.longest = u.begun.Add(u.maxHold.Duration)
+	}
 	u.supervisor.ttl, _ = u.lasts()
 	u.supervisor.watch()
 	u.closeWatchdog(dog, u.supervisor.isSafe())

@@ -24,13 +24,13 @@ type locks struct{ *holdfast.Locks }
 func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQueue) (*locks, error) {
 	waiting, stop := signals.interrupt(ctx)
 	defer stop()
-	begun := time.Now()
+	u.begun = time.Now()
 	terms := u.terms()
 	all, err := c.AcquireAll(waiting, u.resources, append(terms, holdfast.MaxWait(0))...)
 	var refusal *holdfast.Error
 	if errors.Is(err, holdfast.ErrHeld) && errors.As(err, &refusal) && u.waits() {
 		if u.bounded {
-			left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // 0 would not wait
+			left := max(u.wait.Duration-time.Since(u.begun), time.Millisecond) // 0 would not wait
 			terms = append(terms, holdfast.MaxWait(left))
 		}
 		u.report.waiting(refusal.Resource, refusal)
@@ -63,7 +63,11 @@ func (u *command) waits() bool { return !u.bounded || u.wait.Duration > 0 }
 // terms returns the terms of the locks, but for the wait.
 func (u *command) terms() []holdfast.AcquireOption {
 	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner),
-		holdfast.Metadata(u.metadata), holdfast.Delay(u.holdBack.Delay.Duration)}
+		holdfast.Metadata(u.metadata), holdfast.Delay(u.holdBack.Delay.Duration),
+		holdfast.MinHold(u.minHold.Duration.Duration)}
+	if u.maxHold.Duration > 0 {
+		terms = append(terms, holdfast.MaxHold(u.maxHold.Duration))
+	}
 	if u.ephemeral {
 		terms = append(terms, holdfast.Ephemeral())
 	}

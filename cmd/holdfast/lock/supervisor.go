@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 )
 
@@ -26,6 +27,12 @@ type supervisor struct {
 	// dog is fed while the locks are renewed; nil: there is none. ttl is that of the leases.
 	dog *watchdog
 	ttl time.Duration
+
+	// wanted receives a lock that others want, and the command gets the signal of yield then; nil: it gets none.
+	yield  yield
+	wanted <-chan *holdfast.Lock
+	// longest is a moment before which the longest hold is not over; zero: there is none.
+	longest time.Time
 
 	// resume fires if this process asked to be stopped and the kernel did not stop it; nil if no stop is pending.
 	resume <-chan time.Time
@@ -65,6 +72,10 @@ func (v *supervisor) watch() {
 			v.forward(s.(syscall.Signal))
 		case <-lost:
 			lost = nil
+		case l := <-v.wanted:
+			v.wanted = nil
+			v.report.Detail("others want %s: the command gets %s", display.Name(l.Resource()), v.yield.signal)
+			v.child.signal(v.yield.signal)
 		case <-v.resume:
 			v.resumeCommand()
 		case <-timer.C:
@@ -104,7 +115,11 @@ func (v *supervisor) reason() string {
 	if cause := context.Cause(v.locks.Context()); cause != nil {
 		return display.Plain(cause)
 	}
-	return "the lease on " + display.Name(v.locks.first().Resource()) + " could not be renewed in time"
+	first := v.locks.first()
+	if !v.longest.IsZero() && !time.Now().Add(v.ttl).Before(v.longest) { // the renewals have become shorter
+		return "the longest hold of " + display.Name(first.Resource()) + " is nearly over"
+	}
+	return "the lease on " + display.Name(first.Resource()) + " could not be renewed in time"
 }
 
 // forwardQueued forwards the signals that are queued already. A SIGCONT from before a stop must not end that stop.

@@ -22,6 +22,7 @@ type acquire struct {
 	ephemeral bool
 	sharing   cli.Sharing
 	holdBack  cli.HoldBack
+	minHold   cli.MinHold
 	metadata  cli.Metadata
 }
 
@@ -33,6 +34,7 @@ func newAcquire() *cobra.Command {
 		metadata:        cli.Metadata{},
 		sharing:         cli.NewSharing(),
 		holdBack:        cli.NewHoldBack(),
+		minHold:         cli.NewMinHold(),
 	}
 	cmd := &cobra.Command{
 		Use:   "acquire RESOURCE",
@@ -63,11 +65,14 @@ delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-age
 		f.Var(&a.wait, "wait", "time to wait in the queue if another owner holds it")
 		f.StringVar(&a.requestID, "request-id", "", "`ID` that identifies a repeated request (default random)")
 		a.holdBack.AddTo(f)
+		a.minHold.AddTo(f)
 		f.BoolVar(&a.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
 		f.Var(a.metadata, "metadata", "entry that get shows; may be repeated")
 	})
 	a.addTo(cmd, a.question)
-	a.check = func(string) error { return cmp.Or(a.sharing.Check(), a.holdBack.Check(a.ephemeral)) }
+	a.check = func(string) error {
+		return cmp.Or(a.sharing.Check(), a.holdBack.Check(a.ephemeral), a.minHold.Check(a.sharing.On(), a.ephemeral))
+	}
 	return cmd
 }
 
@@ -94,6 +99,7 @@ func (a *acquire) request(left time.Duration) proto.Message {
 		Permits:   a.sharing.Permits(),
 		DelayMs:   a.holdBack.Delay.Millis(),
 		Confirm:   a.holdBack.Confirm,
+		MinHoldMs: a.minHold.Millis(),
 	}
 	if a.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL
