@@ -27,9 +27,9 @@ func newCaching(t *testing.T) *scripted {
 }
 
 // wantUse acquires a resource without waiting, and checks the token.
-func wantUse(t *testing.T, c *Client, token Token, opts ...AcquireOption) *Lock {
+func wantUse(t *testing.T, c *Client, token Token) *Lock {
 	t.Helper()
-	l, err := c.TryAcquire(t.Context(), "r", opts...)
+	l, err := c.TryAcquire(t.Context(), "r")
 	if err != nil {
 		t.Fatal(err)
 	}
