@@ -43,18 +43,7 @@ def ended(a: Answer, token: int) -> bool:
 class Hints:
     """Has a lease verified when something says that it has ended. A hint ends nothing: the service decides."""
 
-    __slots__ = (
-        "_alarm",
-        "_core",
-        "_ends",
-        "_from",
-        "_hinted",
-        "_lease",
-        "_peeked",
-        "_follows",
-        "_tried",
-        "_verified",
-    )
+    __slots__ = ("_alarm", "_core", "_ends", "_follows", "_from", "_hinted", "_lease", "_peeked", "_tried", "_verified")
 
     def __init__(self, lease: Verified, core: Core, ends: Ends) -> None:
         self._lease = lease
