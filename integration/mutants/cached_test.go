@@ -28,7 +28,7 @@ var cachedLeases = []mutant{
 		harm:  "all uses of a cached lease show one token to the protected resource",
 		edits: []edit{{"clients/holdfast/lock.go", "if false {"}},
 		found: conforms("cached", "again"),
-		says:  `token: want "2", got "1"`,
+		says:  `fence: want "000000000000002", got "000000000000001"`,
 	},
 	{
 		name:  "UseBehindTheEstimate",
@@ -42,7 +42,7 @@ var cachedLeases = []mutant{
 		harm:  "a use begins on a lease that another process of the owner has shortened",
 		edits: []edit{{"clients/holdfast/handle.go", "_ = c"}},
 		found: holdfast("TestLeaseThatIsShortened"),
-		says:  `is a use of a lease that may have ended`,
+		says:  `is a use of a lease that may have ended soon`,
 	},
 	{
 		name: "UseAfterTheReturn",
