@@ -71,10 +71,11 @@ func (e *cached) fits(o *acquireOptions) bool {
 func (e *cached) enter(ctx context.Context, o *acquireOptions) (l *Lock, w *waiting, again bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.state == open {
+	tries, fits, certain := o.tries(), e.fits(o), true
+	if e.state == open && !e.certain(clock.Now()) {
+		certain = false // mutant: UseBehindTheEstimate
 		e.h.look()
 	}
-	tries, fits := o.tries(), e.fits(o)
 	switch {
 	case e.state > open: // mutant: UseAfterTheReturn
 		return nil, nil, true, nil
@@ -82,7 +83,7 @@ func (e *cached) enter(ctx context.Context, o *acquireOptions) (l *Lock, w *wait
 		return nil, nil, false, nil
 	case e.state == asking:
 		return nil, e.wait(ctx), false, nil
-	case !fits || !e.certain(clock.Now()): // mutant: UseBehindTheEstimate
+	case !fits || !certain:
 		e.close(false)
 		return nil, nil, true, nil
 	case len(e.h.locks) > 0 && tries:
@@ -225,7 +226,8 @@ func (e *cached) open(ctx context.Context, h *handle) *Lock {
 	return l
 }
 
-// certain reports whether a quarter of the time for which the lease lasts is left, so that a use may begin.
+// certain reports whether a quarter of the time for which the lease lasts is left, so that a use may begin. If so, it is
+// held.
 func (e *cached) certain(now time.Time) bool {
 	if !now.Before(e.safe) {
 		e.safe = e.h.until().Add(-min(e.ttl, e.h.extensions.maxKnown) / 4)
@@ -254,22 +256,22 @@ func (e *cached) spend() {
 	}
 }
 
-// free receives that the use has ended.
-func (e *cached) free() {
-	e.used = clock.Now()
+// free receives that the use has ended now.
+func (e *cached) free(now time.Time) {
+	e.used = now
 	if e.state == closing {
 		e.giveBack()
 		return
 	}
-	e.serve()
+	e.serve(now)
 }
 
 // serve gives the first call of the queue its turn, if it may use the lease.
-func (e *cached) serve() {
+func (e *cached) serve(now time.Time) {
 	if e.state != open || len(e.h.locks) > 0 || len(e.queue) == 0 {
 		return
 	}
-	if !e.certain(clock.Now()) {
+	if !e.certain(now) {
 		e.close(false)
 		return
 	}
@@ -282,7 +284,7 @@ func (e *cached) serve() {
 // grown receives how many tokens the lease has.
 func (e *cached) grown(tokens uint32) {
 	e.block.Has(tokens)
-	e.serve()
+	e.serve(clock.Now())
 }
 
 // ungrown receives that the lease gets no more tokens.

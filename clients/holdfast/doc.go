@@ -13,6 +13,9 @@
 //		return store.Write(ctx, order, l.Token())
 //	})
 //
+// A process that locks the same resource again and again can have it without a request each time, and with a token for
+// each use: see [Cached]. [Lock.Wanted] says that others wait, [MinHold] and [MaxHold] bound how long a lock is held.
+//
 // Every request has an id and is repeated until it is answered, so that a lost message leaves no lock
 // behind. A lease that is granted too late is released. Errors say what is known: nothing happened
 // ([ErrHeld], [ErrTimeout], [ErrInvalid], [ErrOverloaded], [ErrUnavailable]), the lock is lost

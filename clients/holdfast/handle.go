@@ -465,12 +465,15 @@ func (h *handle) detach(l *Lock) (r *release, found error) {
 func (h *handle) endUse(l *Lock) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.look()
+	now := clock.Now()
+	if h.phase == holding && !h.options.cached.certain(now) {
+		h.look()
+	}
 	if i := slices.Index(h.locks, l); i >= 0 {
 		h.locks = slices.Delete(h.locks, i, i+1)
 		l.end(ErrReleased)
 		if h.phase == holding {
-			h.options.cached.free()
+			h.options.cached.free(now)
 		} else {
 			h.postRelease()
 		}

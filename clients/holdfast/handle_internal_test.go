@@ -88,7 +88,9 @@ func TestLossInASuspend(t *testing.T) {
 
 // The context of a lock that was released has ended, and the channel shows no loss.
 func TestContextAfterRelease(t *testing.T) {
-	l := &Lock{h: new(handle), parent: t.Context()}
+	h := new(handle)
+	h.mu = &h.own
+	l := &Lock{h: h, parent: t.Context()}
 	l.end(ErrReleased)
 	if err := context.Cause(l.Context()); !errors.Is(err, ErrReleased) {
 		t.Errorf("the context has ended with %v, want ErrReleased", err)

@@ -126,3 +126,22 @@ func TestLateGrantDuringDowngrade(t *testing.T) {
 		t.Error("it was released twice at once")
 	}
 }
+
+// While a request for a lease with a shortest hold may be granted, no lease of its holder is given back by its token.
+func TestOrphansOfAShortestHold(t *testing.T) {
+	s := &bareClient(t).handles
+	k := holder{"r", "me"}
+	first := s.withhold(k)
+	s.withhold(k)
+	other := leaseOf(7)
+	other.Owner = "another"
+	if s.releasing(leaseOf(5), nil) || !s.releasing(other, nil) {
+		t.Error("a lease is released that may have a shortest hold, or that of another owner is not")
+	}
+	if first(); s.releasing(leaseOf(6), nil) {
+		t.Error("a lease is released while a second request is under way")
+	}
+	if left := s.withheldOver(k); len(left) != 2 || !s.releasing(left[0], nil) {
+		t.Errorf("%d leases are to be given back, want 2; or they are withheld on", len(left))
+	}
+}

@@ -12,7 +12,8 @@ import (
 )
 
 // Tracer records the calls that ask the service about a resource, so that each can be a span of a trace. What the
-// client asks of its own accord, such as renewals, is not recorded. Its methods and those of its spans are called
+// client asks of its own accord, such as renewals, is not recorded, and neither is a lock of a [Cached] lease for which
+// nothing is asked. Its methods and those of its spans are called
 // concurrently and must not block. The package holdfastotel has one for OpenTelemetry.
 type Tracer interface {
 	// Begin is called when a call begins, with the caller's context. It returns nil if the call is not recorded.

@@ -8,14 +8,13 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// acquireRaw acquires a resource by a request of the contract, in JSON, and returns the answer.
-func (p *process) acquireRaw(t *testing.T, resource, request string) string {
+// acquireRaw acquires a resource by a request of the contract, in JSON.
+func (p *process) acquireRaw(t *testing.T, resource, request string) {
 	t.Helper()
 	got := stand.Value(stand.Dial(t, p.url).Request("holdfast.acquire."+resource, []byte(request), time.Minute))(t)
 	if !strings.Contains(string(got.Data), `"status":"GRANTED"`) {
 		t.Fatalf("acquire: %s", got.Data)
 	}
-	return string(got.Data)
 }
 
 // A lease with a block is shown with its first and its last token, and is broken by any of them.

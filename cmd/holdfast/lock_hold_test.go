@@ -17,6 +17,15 @@ func TestLockForAShortestHold(t *testing.T) {
 	p.holdfast(t, "acquire", "nightly").want(t, 3, `nightly`)
 }
 
+// A set of locks that cannot be had as a whole leaves no shortest hold behind.
+func TestLockWithoutARest(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	p.holdfast(t, "acquire", "b", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
+	p.under(t, "a", "b", "--wait", "100ms", "--min-hold", "1h", "--", "echo").wantBoth(t, 3, `^$`, `timed out`)
+	p.holdfast(t, "get", "a").want(t, 0, `^free: a`)
+}
+
 // A job that hangs does not hold the lock for ever, although it is renewed.
 func TestLockForALongestHold(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ func TestConfirmLoss(t *testing.T) {
 		_, err := c.TryAcquire(testContext(t), "r", holdfast.Owner(owner))
 		wantLoss(t, err, "a", 1, 0, 0)
 		if !strings.Contains(err.Error(),
-			`held (held back after the loss of "a", token 000000000000001, until the loss is confirmed)`) {
+			`held (held back after the lease of "a", token 000000000000001, until the loss is confirmed)`) {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -125,7 +125,7 @@ func TestViolations(t *testing.T) {
 		lost     = `{"note": "lost", "lock": "l", "reason": "deadline", "at_ns": "500"}`
 		use3     = `{"ok": {"token": "3", "fence": "000000000000003", "owner": "a", "slots": [], "at_ns": "100"}}`
 	)
-	block := lease(1, "a", 1)
+	block := lease(1, "a")
 	block.Tokens = 4
 	grown := []holdfast.Event{{Kind: holdfast.EventExtended, Lease: block}}
 	for _, test := range []struct {
@@ -148,7 +148,7 @@ func TestViolations(t *testing.T) {
 		{name: "released in time", released: 400, seen: 450},
 		{name: "released too late", released: 460, seen: 450, want: "was taken for held"},
 		{name: "closed in time", closed: 400, seen: 450},
-		{name: "broken", events: []holdfast.Event{{Kind: holdfast.EventBroken, Lease: lease(1, "a", 1)}}, seen: 450},
+		{name: "broken", events: []holdfast.Event{{Kind: holdfast.EventBroken, Lease: lease(1, "a")}}, seen: 450},
 		{name: "shared with an exclusive lease", acquire: shared, seen: 450, want: "was taken for held"},
 		{name: "shared", acquire: shared, events: []holdfast.Event{
 			{Kind: holdfast.EventAcquired, Lease: sharedLease(5, "b")}}, seen: 450},
@@ -163,7 +163,7 @@ func TestViolations(t *testing.T) {
 		{name: "another fence of a block", result: strings.Replace(use3, `003"`, `001"`, 1), events: grown,
 			want: "with fence 000000000000003"},
 		{name: "token of a block that is broken", result: use3, seen: 450, events: append(grown,
-			holdfast.Event{Kind: holdfast.EventBroken, Lease: lease(1, "a", 1)})},
+			holdfast.Event{Kind: holdfast.EventBroken, Lease: lease(1, "a")})},
 		{name: "tokens of a block in turn", second: use3, events: grown, released: 96},
 		{name: "tokens of a block at the same time", second: use3, events: grown, want: "was taken for held"},
 		{name: "token twice", second: acquired, want: `the locks "l" and "m" on "n" have one token, 1`},
@@ -173,7 +173,7 @@ func TestViolations(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			g := newGrants()
-			g.saw(holdfast.Event{Kind: holdfast.EventAcquired, Lease: lease(1, "a", 1)})
+			g.saw(holdfast.Event{Kind: holdfast.EventAcquired, Lease: lease(1, "a")})
 			for _, e := range test.events {
 				g.saw(e)
 			}
@@ -236,12 +236,12 @@ func or(s, otherwise string) string {
 	return s
 }
 
-func lease(token holdfast.Token, owner string, fence holdfast.Token) holdfast.Lease {
-	return holdfast.Lease{Resource: "n", Owner: owner, Token: token, Fence: fence}
+func lease(token holdfast.Token, owner string) holdfast.Lease {
+	return holdfast.Lease{Resource: "n", Owner: owner, Token: token, Fence: 1}
 }
 
 func sharedLease(token holdfast.Token, owner string) holdfast.Lease {
-	l := lease(token, owner, 1)
+	l := lease(token, owner)
 	l.Limit = 10
 	return l
 }

@@ -15,8 +15,8 @@ func block(owner string, tokens uint32) *messages.AcquireRequest {
 }
 
 // grow is an extend that lets a lease have so many tokens in all.
-func grow(owner string, token uint64, tokens uint32) *messages.ExtendRequest {
-	return &messages.ExtendRequest{Owner: owner, Token: token, TtlMs: hour, Tokens: tokens}
+func grow(token uint64, tokens uint32) *messages.ExtendRequest {
+	return &messages.ExtendRequest{Owner: "a", Token: token, TtlMs: hour, Tokens: tokens}
 }
 
 // wantBlock asks, checks status and token, and how many tokens the lease in the answer has.
@@ -46,7 +46,7 @@ func TestBlock(t *testing.T) {
 		q.wantBlock(messages.Status_HELD, 1, 100, &messages.GetRequest{})
 		q.wantBlock(messages.Status_NOT_OWNER, 1, 100, give("b", 1))
 		q.wantBlock(messages.Status_UPDATED, 1, 100, &messages.SetRequest{Owner: "a", Token: 1})
-		q.wantBlock(messages.Status_EXTENDED, 1, 100, grow("a", 1, 0))
+		q.wantBlock(messages.Status_EXTENDED, 1, 100, grow(1, 0))
 		q.want(messages.Status_RELEASED, 0, give("a", 1))
 		if r := q.want(messages.Status_FREE, 100, &messages.GetRequest{}); r.GetLease().GetFence() != "000000000000100" {
 			t.Errorf("what was issued last: %v", r)
@@ -63,17 +63,17 @@ func TestGrowth(t *testing.T) {
 	_, c := start(t)
 	eachForm(t, c, func(q *requester) {
 		q.wantBlock(messages.Status_GRANTED, 1, 0, block("a", 0))
-		q.wantBlock(messages.Status_EXTENDED, 1, 8, grow("a", 1, 8))
-		q.wantBlock(messages.Status_EXTENDED, 1, 8, grow("a", 1, 8)) // a repetition
-		q.wantBlock(messages.Status_EXTENDED, 1, 8, grow("a", 1, 5))
-		q.wantBlock(messages.Status_EXTENDED, 1, 1_000_008, grow("a", 0, 1_000_008))
+		q.wantBlock(messages.Status_EXTENDED, 1, 8, grow(1, 8))
+		q.wantBlock(messages.Status_EXTENDED, 1, 8, grow(1, 8)) // a repetition
+		q.wantBlock(messages.Status_EXTENDED, 1, 8, grow(1, 5))
+		q.wantBlock(messages.Status_EXTENDED, 1, 1_000_008, grow(0, 1_000_008))
 		q.wantError("tokens: at most 2000008, which is 1000000 more than the lease has, got 2000009",
-			grow("a", 1, 2_000_009))
+			grow(1, 2_000_009))
 		q.wantBlock(messages.Status_HELD, 1, 1_000_008, &messages.GetRequest{})
-		short := grow("a", 1, 0)
+		short := grow(1, 0)
 		short.TtlMs, short.Order = 1_800_000, 2
 		q.wantBlock(messages.Status_EXTENDED, 1, 1_000_008, short)
-		late := grow("a", 1, 1_000_009)
+		late := grow(1, 1_000_009)
 		late.Order = 1
 		r := q.want(messages.Status_EXTENDED, 1, late)
 		if l := r.GetLease(); l.GetTokens() != 1_000_009 || l.GetTtlMs() != 1_800_000 || r.GetOrder() != 2 {
@@ -96,13 +96,13 @@ func TestBlockRules(t *testing.T) {
 		reentrant := block("a", 2)
 		reentrant.Reentrant = true
 		q.wantError("reentrant: false beside tokens: a block belongs to one process, got true", reentrant)
-		q.wantError("tokens: at most 4000000000, got 4000000001", grow("a", 1, 4_000_000_001))
-		beside := grow("a", 1, 2)
+		q.wantError("tokens: at most 4000000000, got 4000000001", grow(1, 4_000_000_001))
+		beside := grow(1, 2)
 		beside.Limit = 2
 		q.wantError("tokens: none beside limit: a shared lease has one token, got both", beside)
 		q.want(messages.Status_FREE, 0, &messages.GetRequest{}) // none of it had an effect
 		q.want(messages.Status_GRANTED, 1, reader("a"))
-		q.wantError("tokens: none of a shared lease, which has one token, got 2", grow("a", 1, 2))
+		q.wantError("tokens: none of a shared lease, which has one token, got 2", grow(1, 2))
 		q.want(messages.Status_RELEASED, 0, give("a", 1))
 	})
 }
@@ -117,7 +117,7 @@ func TestBlockIsNotShared(t *testing.T) {
 			return &messages.AcquireRequest{Owner: "a", TtlMs: hour, RequestId: id, Reentrant: true}
 		}
 		q.want(messages.Status_GRANTED, 1, again("a1"))
-		q.want(messages.Status_EXTENDED, 1, grow("a", 1, 2))
+		q.want(messages.Status_EXTENDED, 1, grow(1, 2))
 		q.want(messages.Status_HELD, 1, again("a2"))
 	})
 }
@@ -152,7 +152,7 @@ func TestNamesOfABlock(t *testing.T) {
 		lost.Confirm = true
 		q.wantBlock(messages.Status_GRANTED, 1, 10, lost)
 		q.wantBlock(messages.Status_STALE_TOKEN, 1, 10, give("a", 2))
-		q.wantBlock(messages.Status_STALE_TOKEN, 1, 10, grow("a", 10, 11))
+		q.wantBlock(messages.Status_STALE_TOKEN, 1, 10, grow(10, 11))
 		q.wantBlock(messages.Status_STALE_TOKEN, 1, 10, &messages.SetRequest{Owner: "a", Token: 2})
 		q.wantBlock(messages.Status_STALE_TOKEN, 1, 10, &messages.BreakRequest{Token: 11})
 		q.want(messages.Status_RELEASED, 0, &messages.BreakRequest{Token: 10})
@@ -175,9 +175,9 @@ func TestEventsOfABlock(t *testing.T) {
 	eachForm(t, c, func(q *requester) {
 		w := watch(t, s.Connect(), "holdfast.event."+q.key)
 		q.want(messages.Status_GRANTED, 1, block("a", 10))
-		late := grow("a", 1, 12)
+		late := grow(1, 12)
 		late.Order = 1
-		first := grow("a", 1, 11)
+		first := grow(1, 11)
 		first.Order = 2
 		q.want(messages.Status_EXTENDED, 1, first)
 		q.want(messages.Status_EXTENDED, 1, late)

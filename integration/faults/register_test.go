@@ -42,7 +42,7 @@ func (t *trial) count(ctx context.Context) *counting {
 	c := &counting{done: make(chan struct{})}
 	cfg := register.Config{
 		Connect: t.connect, Account: t.account, Read: func() (*nats.Conn, error) { return t.cluster.Connect() },
-		Dir: t.TempDir(), TTL: registerTTL, Workers: registerWorkers, Counters: registerCounters,
+		Dir: t.TempDir(), TTL: registerTTL, Workers: registerWorkers, Counters: registerCounters, Cached: t.former == "",
 		Name: fmt.Sprintf("register.%d", t.seed), Seed: t.seed, Unguarded: t.unguarded, Log: &c.log,
 		Enough: func(accepted, _ int64) bool {
 			c.accepted.Store(accepted)

@@ -219,19 +219,19 @@ func (j *Journal) Rests() bool {
 	return false
 }
 
-// Owners returns to whom each token of a resource was granted.
-func (j *Journal) Owners(resource string) map[uint64]string {
-	owners := make(map[uint64]string)
-	for _, log := range j.shards {
-		for _, r := range log {
-			for _, m := range r.GetCommit().GetChanges() {
-				if g := m.GetGrant(); g.GetResource() == resource && m.GetKind() == messages.Event_ACQUIRED {
-					owners[g.GetToken()] = g.GetOwner()
-				}
-			}
-		}
+// Owners returns to whom the tokens of a resource were granted, also those of a block; nobody: the name is empty.
+func (j *Journal) Owners(resource string) (of func(token uint64) string) {
+	l := j.lives()[resource]
+	if l == nil {
+		l = newLife()
 	}
-	return owners
+	return func(token uint64) string {
+		at, ok := l.granted[l.named(token)]
+		if !ok {
+			return ""
+		}
+		return l.changes[at].GetGrant().GetOwner()
+	}
 }
 
 // opened returns how often a shard was opened at or after that Unix time.

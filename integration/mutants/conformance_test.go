@@ -79,8 +79,8 @@ var conformance = []mutant{
 		says:  `step \d+ \{"until":\{"free"`,
 	},
 	{
-		name: "NotNormalised",
-		harm: "the same word, typed on another system, is another lock or none",
+		name:  "NotNormalised",
+		harm:  "the same word, typed on another system, is another lock or none",
 		edits: []edit{{"clients/holdfast/acquire.go", ""}},
 		found: conforms("keys", "one-lock-in-two-forms"),
 		says:  `"code":"invalid"`,

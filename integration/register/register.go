@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// headerWorker says who sends a request.
-const headerWorker = "Register-Worker"
+// headerWorker says who sends a request, headerUse under which of its locks, counted from 1.
+const headerWorker, headerUse = "Register-Worker", "Register-Use"
 
 // cell is one counter and what was done to it.
 type cell struct {
@@ -27,9 +27,14 @@ type cell struct {
 	// token is the last one accepted, value what was written last.
 	token fence.Token
 	value int
-	// users are the workers that have shown each token.
-	users map[fence.Token]string
+	// users are who has shown each token.
+	users map[fence.Token]user
 }
+
+// user is a worker under one of its locks. Each use of a cached lease has a token of its own.
+type user struct{ worker, use string }
+
+func (u user) String() string { return u.worker + " under its lock " + u.use }
 
 // shop is the protected resource: it keeps counters in the files of a directory.
 type shop struct {
@@ -58,7 +63,7 @@ func openShop(cfg Config, wrong func(format string, args ...any), written func()
 		root: root, wrong: wrong, written: written, begun: time.Now(), log: cfg.Log, cells: make(map[string]*cell),
 	}
 	for i, resource := range cfg.resources() {
-		s.cells[resource] = &cell{file: fmt.Sprintf("counter%d", i), users: make(map[fence.Token]string)}
+		s.cells[resource] = &cell{file: fmt.Sprintf("counter%d", i), users: make(map[fence.Token]user)}
 	}
 	if cfg.Unguarded {
 		return s, nil
@@ -173,12 +178,12 @@ func (s *shop) access(r *http.Request, claim fence.Claim, content []byte) (read 
 
 // use notes an access that was accepted.
 func (s *shop) use(c *cell, claim fence.Claim, r *http.Request) {
-	worker := r.Header.Get(headerWorker)
+	by := user{r.Header.Get(headerWorker), r.Header.Get(headerUse)}
 	if claim.Token < c.token {
 		s.wrong("%q: token %v was accepted behind %v", claim.Resource, claim.Token, c.token)
 	}
-	if user := c.users[claim.Token]; user != "" && user != worker {
-		s.wrong("%q: token %v was shown by %s and by %s", claim.Resource, claim.Token, user, worker)
+	if before, shown := c.users[claim.Token]; shown && before != by {
+		s.wrong("%q: token %v was shown by %s and by %s", claim.Resource, claim.Token, before, by)
 	}
-	c.token, c.users[claim.Token] = claim.Token, worker
+	c.token, c.users[claim.Token] = claim.Token, by
 }

@@ -33,7 +33,7 @@ func (r Report) Lost() int64 { return r.Acknowledged - r.Value }
 // String returns one line.
 func (r Report) String() string {
 	return fmt.Sprintf(
-		"%d locks and %d calls without one, %d pauses, %d increments acknowledged, %d lost, %d stale writes and %d "+
+		"%d locks, %d of leases that were retained, and %d calls without one, %d pauses, %d increments acknowledged, %d lost, %d stale writes and %d "+
 			"stale reads refused",
-		r.Locks, r.Refused, r.Pauses, r.Acknowledged, r.Lost(), r.StaleWrites, r.StaleReads)
+		r.Locks, r.Cached, r.Refused, r.Pauses, r.Acknowledged, r.Lost(), r.StaleWrites, r.StaleReads)
 }

@@ -30,8 +30,10 @@ type Config struct {
 	Unguarded bool
 	// TTL of the leases. Workers are paused for up to twice as long, and do not renew.
 	TTL time.Duration
-	// Workers, 0 for 8, share Counters, 0 for 2, each with a lock of its own.
+	// Workers, 0 for 8, share Counters, 0 for 2, each with a lock of its own. Cached: every third worker retains its
+	// leases, which all nodes have to offer.
 	Workers, Counters int
+	Cached            bool
 	// Enough is asked after every write how many were accepted so far and how many refused as stale, and
 	// ends the run with true, before its context does. It may be called concurrently. nil: never.
 	Enough func(accepted, stale int64) bool
@@ -138,7 +140,7 @@ func (r *run) work(ctx context.Context, url string) error {
 		one := Worker{
 			Connect: r.cfg.Connect, URL: url, Resources: r.cfg.resources(),
 			Name: linear.OwnerOf(r.cfg.Account, fmt.Sprintf("worker%d", i)),
-			TTL:  r.cfg.TTL, Seed: r.cfg.Seed + uint64(i),
+			TTL:  r.cfg.TTL, Cached: r.cfg.Cached && i%3 == 0, Seed: r.cfg.Seed + uint64(i),
 		}
 		workers.Go(func() { r.employ(ctx, one) })
 	}

@@ -28,8 +28,8 @@ func (r *run) checkTokens() error {
 	for resource, c := range r.shop.cells {
 		owners := j.Owners(messages.Qualify(r.cfg.Account, resource))
 		for token, user := range c.users {
-			if owner := owners[uint64(token)]; owner != user {
-				r.wrong("%q: token %v was shown by %s and granted to %q", resource, token, user, owner)
+			if owner := owners(uint64(token)); owner != user.worker {
+				r.wrong("%q: token %v was shown by %s and granted to %q", resource, token, user.worker, owner)
 			}
 		}
 	}

@@ -33,13 +33,15 @@ type Worker struct {
 	// Name is in whose name the worker locks.
 	Name string
 	TTL  time.Duration
-	Seed uint64
+	// Cached: its client retains the leases that it has, and renews them. Otherwise they run out.
+	Cached bool
+	Seed   uint64
 }
 
 // Counts is what became of a worker's efforts.
 type Counts struct {
-	// Locks were granted, and calls for one Refused or given up.
-	Locks, Refused int64
+	// Locks were granted, Cached of them as uses of a lease that the client retains, and calls for one Refused or given up.
+	Locks, Cached, Refused int64
 	// Pauses lay between a read and its write.
 	Pauses int64
 	// Acknowledged increments.
@@ -48,6 +50,7 @@ type Counts struct {
 
 func (c *Counts) add(o Counts) {
 	c.Locks += o.Locks
+	c.Cached += o.Cached
 	c.Refused += o.Refused
 	c.Pauses += o.Pauses
 	c.Acknowledged += o.Acknowledged
@@ -61,7 +64,7 @@ type shift struct {
 }
 
 // Work works until ctx ends. The error is what keeps it from going on.
-func (w Worker) Work(ctx context.Context) (Counts, error) {
+func (w Worker) Work(ctx context.Context) (counts Counts, err error) {
 	client, leave, err := newClient(w.Connect)
 	if err != nil {
 		return Counts{}, err
@@ -69,6 +72,10 @@ func (w Worker) Work(ctx context.Context) (Counts, error) {
 	defer leave()
 	s := shift{Worker: w, dice: rand.New(rand.NewPCG(w.Seed, 0))}
 	terms := []holdfast.AcquireOption{holdfast.TTL(w.TTL), holdfast.Owner(w.Name), holdfast.NoRenewal()}
+	if w.Cached {
+		terms[2] = holdfast.Cached(2 * w.TTL)
+	}
+	defer func() { counts.Cached = int64(client.CacheStats().Uses) }()
 	for ctx.Err() == nil {
 		lock, err := client.Acquire(ctx, w.Resources[s.dice.IntN(len(w.Resources))], terms...)
 		if err != nil {
@@ -140,6 +147,7 @@ func (s *shift) send(lock *holdfast.Lock, method, body string) (answer string, e
 		return "", err
 	}
 	request.Header.Set(headerWorker, s.Name)
+	request.Header.Set(headerUse, strconv.FormatInt(s.Locks, 10))
 	claim := lock.Claim()
 	if err := claim.SetHeader(request.Header); err != nil {
 		return "", err

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
@@ -20,6 +21,18 @@ type counter struct {
 	holders []holder
 	// taken are the tokens of those from whom it was taken, who may not know that yet.
 	taken []holdfast.Token
+	// inBlocks: its leases may have many tokens, and each of them is one use's.
+	inBlocks bool
+	// broken are the tokens of leases with blocks that were broken, and breaking counts those of which they are not known.
+	broken   []span
+	breaking int
+	// latest is the highest token of a holder that had reason to believe.
+	latest holdfast.Token
+	// last is the last use of a lease that may be cached, by its client, and until when the lock rests.
+	last struct {
+		client       *holdfast.Client
+		ended, rests time.Time
+	}
 	// loss is what becomes of the lock when its holder is lost; nil: it is free then.
 	loss *loss
 }
@@ -51,8 +64,17 @@ func under(c *counter, l believer) use { return use{c, l, l.Token} }
 func (g *workers) acquired(c *counter, l believer, shares bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if slices.Contains(c.taken, l.Token()) {
-		return // the answer was on its way when another one broke the lock
+	if slices.Contains(c.taken, l.Token()) || c.isTaken(l.Token()) {
+		return // the answer was on its way when another one broke the lock, or the use has begun before that was heard of
+	}
+	if c.breaking > 0 {
+		return
+	}
+	if c.inBlocks && l.Valid() {
+		if l.Token() <= c.latest {
+			g.note(fmt.Errorf("%s: token %d is held, behind token %d", c.name, l.Token(), c.latest))
+		}
+		c.latest = max(c.latest, l.Token())
 	}
 	for _, h := range c.holders {
 		if h.Valid() && (!h.shares || !shares) && (h.Token() < l.Token() || l.Valid()) {
@@ -96,7 +118,7 @@ func (g *workers) share(c *counter, l believer) {
 // holds reports whether a holder believes that it holds the lock, and nobody has taken it away. It is called with mu
 // held.
 func (c *counter) holds(l believer) bool {
-	return slices.ContainsFunc(c.holders, func(h holder) bool { return h.believer == l }) && l.Valid()
+	return c.breaking == 0 && slices.ContainsFunc(c.holders, func(h holder) bool { return h.believer == l }) && l.Valid()
 }
 
 // admit reports whether the fence is not lower than one before. It is called with mu held.

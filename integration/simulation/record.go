@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -21,6 +22,14 @@ func (w *world) stored(stream string, position uint64, subject string, data []by
 	}
 	w.outcome.Journal.Add(shard, position, r)
 	w.issued.note(r)
+	for _, m := range r.GetCommit().GetChanges() {
+		if m.GetRestingMs() > 0 {
+			w.records["rest"]++
+		}
+		if m.GetKind() == messages.Event_EXTENDED && m.GetGrant().GetTokens() > 16 {
+			w.records["block that has grown"]++
+		}
+	}
 	switch p := r.GetPage(); {
 	case p.GetFloor() > 0:
 		w.records["page with a floor"]++

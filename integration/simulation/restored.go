@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/backup"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/archive"
@@ -24,23 +26,27 @@ import (
 type tokens struct {
 	// highest is that of each resource.
 	highest map[string]messages.Token
-	// grants is how many there were, as --ahead of a restore counts them: an ephemeral one is 1 000.
-	grants uint64
+	// issued is how many there were, as --ahead of a restore counts them: a reservation for ephemeral leases is 1 000, and
+	// what the load asks for at once.
+	issued uint64
 }
 
-// blockOfTokens is how many tokens an ephemeral grant may take.
-const blockOfTokens = 1000
+// reservation is how many tokens a reservation may take: a client of the load asks for 20 at once.
+const reservation = 1000 + 20
 
 // note notes what a record issues.
 func (t *tokens) note(r *journal.Record) {
 	for _, change := range r.GetCommit().GetChanges() {
-		resource, token, cost := change.GetGrant().GetResource(), change.GetGrant().GetToken(), uint64(1)
-		if resource == "" {
-			resource, token, cost = change.GetResource(), change.GetReserved(), blockOfTokens
-		}
-		if token := messages.Token(token); token > t.highest[resource] {
-			t.highest[resource] = token
-			t.grants += cost
+		g, resource := change.GetGrant(), change.Name()
+		switch before := t.highest[resource]; {
+		case g == nil && messages.Token(change.GetReserved()) > before:
+			t.highest[resource] = messages.Token(change.GetReserved())
+			t.issued += reservation
+		case g != nil && g.Last() > before:
+			t.highest[resource] = g.Last()
+			if t.issued += uint64(max(g.GetTokens(), 1)); change.GetKind() != messages.Event_ACQUIRED { // it has grown
+				t.issued += uint64(g.Last()-before) - uint64(max(g.GetTokens(), 1))
+			}
 		}
 	}
 }
@@ -48,8 +54,8 @@ func (t *tokens) note(r *journal.Record) {
 // copied is a backup that was made under load.
 type copied struct {
 	file []byte
-	// grants is how many there were before it began.
-	grants uint64
+	// issued is how many tokens there were before it began.
+	issued uint64
 }
 
 // copying makes a backup of the deployment at a time that the seed draws, in some trials. It has none if the copy fails,
@@ -69,7 +75,7 @@ func (w *world) copying() <-chan copied {
 			w.spend(uint32(dice.IntN(int(w.Shards))))
 		}
 		var c copied
-		w.do(func() { c.grants = w.issued.grants })
+		w.do(func() { c.issued = w.issued.issued })
 		var file []byte
 		err := w.underRareLocks(func() (err error) {
 			file, err = w.copy()
@@ -85,9 +91,9 @@ func (w *world) copying() <-chan copied {
 	return made
 }
 
-// spent is how many tokens of a resource are used up before a backup: more than there are grants behind it, so that no
-// --ahead that counts them reaches as far.
-const spent = 1000
+// spent is how many tokens of a resource are used up before a backup: more than are issued behind it, so that no --ahead
+// that counts them reaches as far.
+const spent = 100_000
 
 // spends reports whether a backup has tokens that are far above those of other names. An ephemeral grant counts as so
 // many that they would not be.
@@ -100,18 +106,16 @@ func (w *world) spend(shard uint32) {
 		return
 	}
 	defer nc.Close()
-	client, err := holdfast.New(nc, holdfast.Timeout(5*time.Second))
-	if err != nil {
-		return
+	name := w.namesIn(shard, "spent.", 1)[0] // its key, too
+	for _, r := range []struct {
+		op      messages.Operation
+		request proto.Message
+	}{
+		{messages.OpAcquire, &messages.AcquireRequest{Owner: "spender", TtlMs: 1000, Tokens: spent}},
+		{messages.OpRelease, &messages.ReleaseRequest{Owner: "spender"}},
+	} {
+		_, _ = nc.Request(messages.DefaultPrefix.Operation(r.op, name), request.Encode(r.request), 5*time.Second)
 	}
-	for range spent {
-		ctx, cancel := context.WithTimeout(w.ctx, 5*time.Second)
-		if l, err := client.Acquire(ctx, w.namesIn(shard, "spent.", 1)[0]); err == nil {
-			_ = l.Release(ctx)
-		}
-		cancel()
-	}
-	_ = client.Close(w.ctx)
 }
 
 // underRareLocks does something while a lock in each shard is held that nobody else uses, as far as there is room for it.
@@ -175,7 +179,7 @@ func (w *world) restore(c copied) error {
 		Network: w.Network, Servers: w.Servers, Shards: uint32(1 + dice.IntN(4)), Replicas: w.Replicas, Log: w.Log,
 		Clock: w.Clock, Tenants: w.Tenants,
 	}
-	if err := after.fill(w.ctx, nc, c.file, w.issued.grants-c.grants); err != nil {
+	if err := after.fill(w.ctx, nc, c.file, w.issued.issued-c.issued); err != nil {
 		return err
 	}
 	if err := after.StartNode(w.ctx, 0); err != nil {

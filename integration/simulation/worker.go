@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,9 +21,11 @@ type workers struct {
 	mu   sync.Mutex
 	// counters have an exclusive lock each. The lock of document is shared by readers, that of reserved holds it back
 	// when it is lost, that of reentered is acquired by reentrant requests alone, and the leader of the election
-	// increments led. slots are those of a semaphore.
-	counters, slots                    []*counter
+	// increments led. slots are those of a semaphore. The leases of cached are retained by clients, rested has a shortest
+	// hold and hung a longest one.
+	counters, slots, cached            []*counter
 	document, reserved, reentered, led *counter
+	rested, hung                       *counter
 	tally                              map[string]int
 	stopping                           chan struct{}
 	work                               sync.WaitGroup
@@ -46,6 +49,8 @@ func (w *world) newWorkers(s side) *workers {
 		world: w, side: s, tally: make(map[string]int), stopping: make(chan struct{}),
 		document: &counter{name: "document"}, reserved: &counter{name: "reserved"},
 		reentered: &counter{name: "reentered"}, led: &counter{name: "election"},
+		rested: &counter{name: "rested"}, hung: &counter{name: "hung"},
+		cached: []*counter{{name: "cached.0", inBlocks: true}, {name: "cached.1", inBlocks: true}},
 	}
 	for i := range 6 {
 		g.counters = append(g.counters, &counter{name: fmt.Sprint("counter.", i)})
@@ -141,7 +146,8 @@ func (g *workers) stop() {
 }
 
 func (g *workers) all() []*counter {
-	return append(append([]*counter{g.document, g.reserved, g.reentered, g.led}, g.counters...), g.slots...)
+	return slices.Concat([]*counter{g.document, g.reserved, g.reentered, g.led, g.rested, g.hung}, g.counters, g.slots,
+		g.cached)
 }
 
 // note notes something that is wrong.
@@ -171,7 +177,7 @@ func (g *workers) count(what string) {
 // run does one thing after the other, most often what most clients do.
 func (x *worker) run() {
 	for x.rests(x.upTo(2 * time.Second)) {
-		switch n := x.dice.IntN(64); {
+		switch n := x.dice.IntN(84); {
 		case n < 33:
 			x.useOne(x.counters[x.dice.IntN(len(x.counters))])
 		case n < 39:
@@ -190,6 +196,16 @@ func (x *worker) run() {
 			x.reenter()
 		case n == 63:
 			x.beInSession()
+		case n < 72:
+			x.useCached()
+		case n < 75:
+			x.holdUntilWanted()
+		case n < 77:
+			x.useAllCached()
+		case n < 81:
+			x.rest()
+		case n < 83:
+			x.hang()
 		}
 	}
 }
@@ -243,6 +259,10 @@ func (x *worker) refused(c *counter, err error) {
 	case !errors.As(err, &e):
 	case c == x.reserved:
 		x.confirm(c)
+	case slices.Contains(x.cached, c):
+		if e.Holder != nil && x.chance(6) {
+			x.breakBlock(c, e.Holder.Token)
+		}
 	case c != x.document && e.Holder != nil && x.chance(3): // a document may be downgraded, and have another token then
 		x.breakLock(c, e.Holder.Token)
 	}

@@ -416,7 +416,7 @@ async def test_jeopardy_of_a_use(new_client: NewClient, name: str) -> None:
 
 async def test_a_deployment_that_does_not_have_it(client: holdfast_client.Client, name: str) -> None:
     deployment = client._handles.deployment  # pyright: ignore[reportPrivateUsage]
-    await client.get(name)
+    await deployment.known.wait()
     deployment.features -= {"notices"}
 
     async def query() -> bool:

@@ -56,11 +56,8 @@ class Lease:
     def answer(self, lease: CachedLease, tokens: int) -> None:
         """Answer that the lease has so many tokens; 0: no more than it has."""
         self.grows = False
-        if tokens:
-            self.tokens = tokens
-            lease.grown()
-        else:
-            lease.exhausted()
+        self.tokens = tokens or self.tokens
+        lease.grown()
 
     def give_back(self) -> asyncio.Future[Any]:
         self.returned += 1

@@ -11,6 +11,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from holdfast_client._alarms import NEVER
 from holdfast_client._estimate import Estimate, margin
 from holdfast_client._handle import Handle
 from holdfast_client._renewal import Renewal
@@ -217,7 +218,7 @@ def test_end_as_another_thread_sees_it() -> None:
 
 def test_end_while_the_lease_leaves_its_session() -> None:
     class Leaving:
-        _extensions = SimpleNamespace(until=1.0)
+        _extensions = SimpleNamespace(until=1.0, over=NEVER)
         looks: ClassVar = [_extensions, SimpleNamespace(until=3.0)]  # the session has the end of other leases already
 
         @property

@@ -142,7 +142,8 @@ def test_no_more_than_what_is_left_of_the_longest_hold(monkeypatch: pytest.Monke
     ask(x)
     assert x.due < NEVER
     assert x.take(sent.last, 25, 2)
-    assert x.spent  # there is nothing more to ask for
+    assert x.spent
+    assert not x._active  # there is nothing more to ask for  # pyright: ignore[reportPrivateUsage]
     assert x.until < 45
 
 
@@ -175,10 +176,10 @@ def test_tokens_are_asked_for_until_they_are_shown() -> None:
 @pytest.mark.parametrize("status", ["EXHAUSTED", "INVALID"])
 def test_tokens_that_are_refused(status: str) -> None:
     sent = Sent()
-    refused: list[bool] = []
-    x = extensions(sent, exhausted=lambda: refused.append(True))
+    refused: list[int] = []
+    x = extensions(sent, extended=refused.append)
     x.grow(32)
     x._answered(Answer(sent.last, 0, True, status, {}))  # pyright: ignore[reportPrivateUsage]
-    assert refused == [True]
+    assert refused == [0]
     assert not x.grows
     assert sent.last == 1

@@ -125,14 +125,12 @@ class Acquisition:
         # Whether the answer decided nothing: the place in the queue ran out, and not the wait, or the lease ended
         # before any answer came. The id is new: an earlier attempt may yet be granted a lease, which is given back, and
         # must not be the one that the next attempt is granted.
-        if a.status == "EXHAUSTED" and self._tokens:
-            self._tokens = 0  # what is left of the tokens is granted one by one
-            self._id = secrets.token_hex(16)
-            return True
         if a.status == "TIMEOUT":
             if self._wait() <= 0.001:
                 return False
             self._withdraw(x)
+        elif a.status == "EXHAUSTED" and self._tokens:
+            self._tokens = 0  # what is left of them is granted one by one
         elif a.status not in ("GRANTED", "RELEASED", "EXPIRED", "CANCELLED"):
             return False
         self._id = secrets.token_hex(16)

@@ -54,23 +54,6 @@ class CachedLease:
         returned: the outcome of its release, from when that is sent.
     """
 
-    __slots__ = (
-        "_cache",
-        "_end",
-        "_grow_at",
-        "_next",
-        "_terms",
-        "_turns",
-        "handle",
-        "idle",
-        "last",
-        "name",
-        "open",
-        "rested",
-        "returned",
-        "use",
-    )
-
     def __init__(self, cache: Owner, name: str, terms: Terms) -> None:
         self._cache = cache
         self.name = name
@@ -173,21 +156,17 @@ class CachedLease:
             self.close()
 
     def grown(self) -> None:
-        """Take over the tokens that an answer has shown."""
+        """Take over the tokens that an answer has shown, or note that there are no more."""
         handle = self.handle
         if handle is None:
             return
-        if handle.slots:  # another client of the owner has downgraded it
+        end = handle.token + handle.tokens
+        if handle.slots or (self._next == end and not handle.grows):  # with slots another client has downgraded it
             self.close()
-        elif handle.token + handle.tokens > self._end:
-            self._end = handle.token + handle.tokens
-            self._grow_at = self._end - min(handle.tokens, MAX_GROWTH) // 2
+        elif end > self._end:
+            self._end = end
+            self._grow_at = end - min(handle.tokens, MAX_GROWTH) // 2
             self._serve()
-
-    def exhausted(self) -> None:
-        """Note that the lease gets no more tokens."""
-        if self._next == self._end:
-            self.close()
 
     def interrupt(self) -> None:
         """Note that the lease is lost, or that the client is closed and releases it."""

@@ -51,10 +51,6 @@ class Extended(Kept, Protocol):
         """Note that an answer is taken in, and that so many requests wait. The lease may be given back now."""
         ...
 
-    def exhausted(self) -> None:
-        """Note that the lease gets no more tokens. It may be given back now."""
-        ...
-
     def end(self, operation: str, a: Answer) -> None:
         """End the lease, because this answer says that it is lost."""
         ...
@@ -368,10 +364,9 @@ class Extensions(Renewal):
         self._lease.keeper_fails(error.message)
 
     def _grow_no_more(self) -> None:
-        grew, self._tokens = self._tokens > 0, 0
+        self._tokens = 0
         self._schedule()
-        if grew:
-            self._lease.exhausted()
+        self._lease.extended(0)
 
     def _change(self, above: int = 0) -> None:
         # What the attempts from now on ask for is something else, or has to prevail over another client.

@@ -45,11 +45,7 @@ class Uses(Protocol):
         ...
 
     def grown(self) -> None:
-        """Note that an answer has shown the tokens of the lease."""
-        ...
-
-    def exhausted(self) -> None:
-        """Note that the lease gets no more tokens."""
+        """Note that an answer has shown the tokens of the lease, or that there are no more."""
         ...
 
     def close(self) -> None:
@@ -175,16 +171,11 @@ class Handle:
         self._extensions.grow(tokens)
 
     def extended(self, waiting: int) -> None:
-        """Note that an answer is taken in, and that so many requests wait."""
+        """Note that an answer to an extend is taken in, and that so many requests wait."""
         if self.uses is not None:
             self.uses.grown()
         if waiting:
             self.want(waiting)
-
-    def exhausted(self) -> None:
-        """Note that the lease gets no more tokens."""
-        if self.uses is not None:
-            self.uses.exhausted()
 
     def when_lost(self, listener: Callable[[], None]) -> None:
         """Have a function called by the loop when the lease is lost."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from . import _clock
-from ._alarms import Alarm
+from ._alarms import NEVER, Alarm
 from ._core import Core
 from ._ends import Ends
 from ._sender import Answer
@@ -43,30 +43,18 @@ def ended(a: Answer, token: int) -> bool:
 class Hints:
     """Has a lease verified when something says that it has ended. A hint ends nothing: the service decides."""
 
-    __slots__ = (
-        "_alarm",
-        "_core",
-        "_due",
-        "_ends",
-        "_from",
-        "_hinted",
-        "_lease",
-        "_peeked",
-        "_subscribed",
-        "_tried",
-        "_verified",
-    )
+    __slots__ = ("_alarm", "_core", "_ends", "_follows", "_from", "_hinted", "_lease", "_peeked", "_tried", "_verified")
 
     def __init__(self, lease: Verified, core: Core, ends: Ends) -> None:
         self._lease = lease
         self._core = core
         self._ends = ends
+        # When it subscribes, if it is to follow; NEVER: it has.
         self._from = _clock.now() + SUBSCRIBE_AFTER
         self._tried = False
-        # A subscription is due, or a question.
-        self._due = False
+        # A question is due.
         self._hinted = False
-        self._subscribed = False
+        self._follows = False
         self._verified = 0.0
         # The number of the last stale get.
         self._peeked = 0
@@ -76,13 +64,13 @@ class Hints:
     def follow(self, ttl: float) -> None:
         """Subscribe to the events of a lease that is held for some time. A subscription is tried once."""
         if not self._tried and ttl >= MIN_SUBSCRIBED_TTL:
-            self._tried = self._due = True
+            self._tried = True
             self._core.alarms.set(self._alarm, self._from)
 
     def stop(self) -> None:
         """Verify nothing any more."""
-        if self._subscribed:
-            self._subscribed = False
+        if self._follows:
+            self._follows = False
             self._ends.remove(self)
         self._hinted = True
         self._core.sender.forget((self._peeked,))
@@ -112,9 +100,9 @@ class Hints:
             self.hint()
 
     def _wake(self) -> None:
-        if self._due:
-            self._due = False
-            self._subscribed = self._ends.add(self._lease.key, self)
+        if self._tried and self._from < NEVER:
+            self._from = NEVER
+            self._follows = self._ends.add(self._lease.key, self)
         if self._hinted:
             self._hinted = False
             self._verified = _clock.now()

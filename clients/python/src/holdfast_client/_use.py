@@ -24,7 +24,7 @@ class Used(Protocol):
 
 
 class Use:
-    """One use of a cached lease: what a lock has in the place of a handle. It makes what it needs when it needs it.
+    """One use of a cached lease: what a lock has in the place of a handle.
 
     Attributes:
         handle: the lease.
@@ -44,9 +44,9 @@ class Use:
         self.found: LockLost | None = None
         self.on_jeopardy: Callable[[HoldfastError | None], None] | None = None
         self._over = False
-        self._listeners: list[Callable[[], None]] | None = None
-        self._lost: asyncio.Event | None = None
-        self._wanted: Wanted | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self._lost: asyncio.Event | None = None  # is made when somebody asks for it
+        self._wanted = Wanted()
 
     @property
     def core(self) -> Core:
@@ -94,8 +94,6 @@ class Use:
 
     def when_lost(self, listener: Callable[[], None]) -> None:
         """Have a function called by the loop when the lock is lost."""
-        if self._listeners is None:
-            self._listeners = []
         self._listeners.append(listener)
         if self.found is not None:
             self.core.loop.call_soon(listener)
@@ -105,23 +103,18 @@ class Use:
         self.found = self.handle.found
         if self.found is not None and self._lost is not None:
             self._lost.set()
-        if self._wanted is not None:
-            self._wanted.end()
-        for listener in self._listeners or ():
+        self._wanted.end()
+        for listener in self._listeners:
             self.core.loop.call_soon(listener)
-        self._listeners = None
+        self._listeners.clear()
 
     def want(self) -> None:
         """Note that others want the resource."""
-        if self._wanted is None:
-            self._wanted = Wanted()
         self._wanted.note()
 
     async def wanted(self, timeout: float | None) -> bool:
         """Return whether others want the resource as soon as they do, or when the timeout is over."""
         self.check("wanted")
-        if self._wanted is None:
-            self._wanted = Wanted()
         known = await self._wanted.wait(timeout)
         if not known:
             self.check("wanted")
@@ -145,8 +138,7 @@ class Use:
     def end(self) -> None:
         """End the use, and wait for nothing."""
         self._over = True
-        if self._wanted is not None:
-            self._wanted.end()
+        self._wanted.end()
         self._lease.end(self)
 
     async def release(self) -> None:

@@ -91,8 +91,8 @@ def run(example: Example, program: str, server: Server, folder: Path) -> None:
 
 def test_all_examples_are_found() -> None:
     text = README.read_text()
-    assert len(examples()) == text.count("```python") == 11
-    assert sum(bool(e.output) for e in examples()) == text.count("```text") == 10
+    assert len(examples()) == text.count("```python") == 14
+    assert sum(bool(e.output) for e in examples()) == text.count("```text") == 13
 
 
 def test_links_lead_to_headings() -> None:

@@ -83,9 +83,19 @@ func (a *acquire) question() question {
 		q.renew()
 	}
 	if q.wait > 0 {
-		q.withdrawal = func() *messages.ReleaseRequest { return request.Withdrawal(a.owner, a.requestID, nil) }
+		q.withdrawal = a.withdrawal
 	}
 	return q
+}
+
+// withdrawal returns the message that removes the request from the queue. A lease with a shortest hold that was granted
+// meanwhile it releases, too, and leaves nothing of it behind, as a release by its token would.
+func (a *acquire) withdrawal() *messages.ReleaseRequest {
+	r := request.Withdrawal(a.owner, a.requestID, nil)
+	if a.minHold.Millis() > 0 {
+		r.Token = 0
+	}
+	return r
 }
 
 func (a *acquire) request(left time.Duration) proto.Message {

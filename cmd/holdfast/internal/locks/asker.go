@@ -220,7 +220,7 @@ func (a *asker) withdraw(ctx context.Context, q question) bool {
 	deadline := time.Now().Add(withdrawalTimeout)
 	withdrawal := q.withdrawal()
 	switch a.release(ctx, q, withdrawal, deadline) {
-	case messages.Status_CANCELLED, messages.Status_TIMEOUT:
+	case messages.Status_CANCELLED, messages.Status_TIMEOUT, messages.Status_RELEASED:
 		return true
 	case messages.Status_STATUS_UNSPECIFIED:
 		return false
