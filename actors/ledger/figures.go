@@ -2,7 +2,7 @@ package ledger
 
 // Figures counts what a ledger has.
 type Figures struct {
-	// Exclusive and Shared are the persistent leases that are held, HeldBack the lost ones that hold their resource
+	// Exclusive and Shared are the persistent leases that are held, HeldBack the ended ones that hold their resource
 	// back.
 	Exclusive, Shared, HeldBack int
 	// Bytes estimates the size of all pages when stored, from above.

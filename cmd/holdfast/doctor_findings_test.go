@@ -633,7 +633,8 @@ func TestDoctorFindsTokensNearTheirEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := &journal.Page{Number: 3, Epoch: 1, Entries: []*journal.Entry{
-		{Resource: "old", Reserved: uint64(messages.WarnToken)}}}
+		{Resource: "old", Reserved: uint64(messages.WarnToken)},
+		{Resource: "block", Reserved: uint64(messages.WarnToken) - 10}}}
 	for _, err := range []error{w.Shard(&archive.Shard{Position: 3, Number: 3, Epoch: 1}), w.Page(page), w.Close()} {
 		if err != nil {
 			t.Fatal(err)
@@ -641,7 +642,7 @@ func TestDoctorFindsTokensNearTheirEnd(t *testing.T) {
 	}
 	path, data := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "data")
 	write(t, path, file.String())
-	if r := run(t, "restore", path, "--data", data); r.code != 0 {
+	if r := run(t, "restore", path, "--data", data, "--ahead", "0"); r.code != 0 {
 		t.Fatal(r.stderr)
 	}
 	p := serve(t, "--data", data, "--name", "n1")
@@ -650,6 +651,8 @@ func TestDoctorFindsTokensNearTheirEnd(t *testing.T) {
 	d := examine(t, p.url)
 	d.want(t, "tokens", doctor.Warning, `^the token of old is 9\d{13}$`)
 	d.want(t, "tokens", doctor.Warning, `^node n1 has granted 1 token above 90000000000000 since its start$`)
+	p.acquireRaw(t, "block", `{"owner":"me","ttl_ms":600000,"tokens":100}`)
+	examine(t, p.url).want(t, "tokens", doctor.Warning, `^the token of block is 90000000000090$`)
 }
 
 // ownAddress returns an address of this machine by which others may reach it.

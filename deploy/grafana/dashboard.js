@@ -117,7 +117,7 @@ const requests = [
 const locks = [
   graph({
     title: 'Leases', unit: Short,
-    description: 'Leases that are held, and lost ones that hold their resource back (held_back).',
+    description: 'Leases that are held, and ended ones that hold their resource back (held_back).',
     queries: [{ expr: sum(series('holdfast_leases'), 'durability, mode'), legend: '{{durability}} {{mode}}' }],
   }),
   graph({

@@ -182,7 +182,8 @@ func TestEventsOfABlock(t *testing.T) {
 		q.want(messages.Status_EXTENDED, 1, first)
 		q.want(messages.Status_EXTENDED, 1, late)
 		q.want(messages.Status_EXTENDED, 1, late) // a repetition makes no event
-		if r := c.list(fmt.Sprintf(`{"pattern":%q}`, q.key)); len(r.GetLeases()) != 1 || r.GetLeases()[0].GetTokens() != 12 {
+		r := c.list(fmt.Sprintf(`{"pattern":%q}`, q.key))
+		if len(r.GetLeases()) != 1 || r.GetLeases()[0].GetTokens() != 12 {
 			t.Errorf("listed: %v", r)
 		}
 		q.want(messages.Status_RELEASED, 0, &messages.BreakRequest{Token: 12})
@@ -193,7 +194,8 @@ func TestEventsOfABlock(t *testing.T) {
 			{messages.Event_ACQUIRED, 10}, {messages.Event_EXTENDED, 11}, {messages.Event_UPDATED, 12},
 			{messages.Event_BROKEN, 12},
 		} {
-			if e := w.next(); e.GetKind() != want.kind || e.GetLease().GetToken() != 1 || e.GetLease().GetTokens() != want.tokens {
+			e := w.next()
+			if l := e.GetLease(); e.GetKind() != want.kind || l.GetToken() != 1 || l.GetTokens() != want.tokens {
 				t.Errorf("got %v, want %+v", e, want)
 			}
 		}

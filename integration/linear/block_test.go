@@ -368,10 +368,11 @@ var blockLedgers = []ledger{
 		check:   "answers", wanted: "the request was withdrawn, and leaves a rest",
 	},
 	{
-		name:    "a grant during a rest",
-		script:  rested(acquire("b", 500, 501).granted(2)),
-		journal: openBook().makes(wasAcquired, grant(1000, 0, 1000), 0).makes(wasReleased, grant(1000, 0, 1000), 998).acquired("b", 2, "b-500"),
-		check:   "journal", wanted: "token 2 is granted to b while the shortest hold of token 1 of a is not over",
+		name:   "a grant during a rest",
+		script: rested(acquire("b", 500, 501).granted(2)),
+		journal: openBook().makes(wasAcquired, grant(1000, 0, 1000), 0).makes(wasReleased, grant(1000, 0, 1000), 998).
+			acquired("b", 2, "b-500"),
+		check: "journal", wanted: "token 2 is granted to b while the shortest hold of token 1 of a is not over",
 	},
 	{
 		name:   "a grant during a rest, in a journal that does not show it",

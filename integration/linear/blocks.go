@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// blocks are the leases that answers have shown, in the order of their tokens, each with all tokens that it was shown with.
+// blocks are the leases that answers have shown, in the order of their tokens, each with all tokens that it was shown
+// with.
 type blocks []shownBlock
 
 // shownBlock is a lease from its first token to the last one, and the answer that shows the most of it.

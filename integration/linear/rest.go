@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// rests checks that a release leaves what is left of the shortest hold of its lease, and that nothing is left of one whose
-// request was withdrawn. What the journal shows of it by itself, package audit checks.
+// rests checks that a release leaves what is left of the shortest hold of its lease, and that nothing is left of one
+// whose request was withdrawn. What the journal shows of it by itself, package audit checks.
 func (a *answers) rests() {
 	for token, at := range a.ended {
 		c := a.changes[at]

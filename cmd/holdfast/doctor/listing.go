@@ -65,7 +65,7 @@ func (l *locks) addHeld(page *messages.ListReply) {
 	}
 	for _, lease := range page.GetLeases() {
 		l.leases++
-		if messages.Token(lease.GetToken()) >= messages.WarnToken && len(l.late) < maxNamed {
+		if lastToken(lease) >= messages.WarnToken && len(l.late) < maxNamed {
 			l.late = append(l.late, lease)
 		}
 		if of := cli.ResourceOf(lease); of != (cli.Resource{Name: l.last.Resource, Tenant: l.last.Tenant}) {
@@ -74,6 +74,11 @@ func (l *locks) addHeld(page *messages.ListReply) {
 		}
 		l.last.Leases, l.last.Waiters = append(l.last.Leases, lease), queues[cli.ResourceOf(lease)]
 	}
+}
+
+// lastToken returns the highest token of a lease.
+func lastToken(l *messages.Lease) messages.Token {
+	return messages.Token(l.GetToken() + uint64(max(l.GetTokens(), 1)) - 1)
 }
 
 // addContended adds the last resource if requests wait for it.

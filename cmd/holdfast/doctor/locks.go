@@ -70,7 +70,7 @@ func (d *deployment) tokens(_ context.Context, r *Result) {
 		return
 	}
 	for _, l := range d.locks.late {
-		r.lateTokens(fmt.Sprintf("the token of %s is %d", cli.ResourceOf(l), l.GetToken()))
+		r.lateTokens(fmt.Sprintf("the token of %s is %d", cli.ResourceOf(l), lastToken(l)))
 	}
 	r.see("%s near the end among %s", display.Count(len(d.locks.late), "token"), d.locks.among())
 }

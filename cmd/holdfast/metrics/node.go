@@ -44,8 +44,8 @@ var (
 	unsent  = desc("replies_unsent_total", "The answers that NATS did not take.")
 	pending = desc("requests_pending", "The requests that are neither answered nor in a queue.")
 	leases  = desc("leases",
-		"The leases that are held in the shards of this node, and the lost ones that hold their resource back "+
-			"(held_back).",
+		"The leases that are held in the shards of this node, and the ended ones that hold their resource back "+
+			"(held_back): lost, or resting until their shortest hold is over.",
 		"durability", "mode")
 	waiters  = desc("waiters", "The requests that wait in a queue.")
 	longest  = desc("queue_longest", "The requests that wait for the resource with the longest queue.")

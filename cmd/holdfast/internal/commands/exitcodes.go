@@ -5,8 +5,8 @@ const exitCodesTopic = `The exit codes of a command:
   0  success; get also exits with 0 if the resource is held or held back
   1  any other error
   2  wrong usage, or INVALID: the same command will never succeed
-  3  held by another owner, or held back after a loss: HELD, HELD_BACK, TIMEOUT,
-     CANCELLED; deadlocks or doctor found some
+  3  held by another owner, or held back: HELD, HELD_BACK, TIMEOUT, CANCELLED;
+     deadlocks or doctor found some
   4  not held by this owner, or no longer: EXPIRED, NOT_HELD, NOT_OWNER,
      STALE_TOKEN; RELEASED in answer to acquire
   5  unavailable, and nothing happened: UNAVAILABLE, OVERLOADED, EXHAUSTED,
