@@ -118,7 +118,7 @@ func TestRestore(t *testing.T) {
 			}
 
 			p.holdfast(t, "backup", file).want(t, 0,
-				`^".*" has 2 shards of "holdfast": [34] leases held, 1 lost lease whose resources are held back, the tokens of 2 resources that are free$`)
+				`^".*" has 2 shards of "holdfast": [34] leases held, 1 ended lease whose resources are held back, the tokens of 2 resources that are free$`)
 
 			for range 3 { // what the backup does not know
 				g.use(client, "used")

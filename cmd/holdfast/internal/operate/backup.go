@@ -35,7 +35,7 @@ func newBackup(version string) *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Copy all locks and tokens to a file",
 		Long: `Copies a deployment to FILE, or to standard output if FILE is -: the leases that are
-held, the lost ones that hold their resources back, and the tokens. Nodes may run, and
+held, the ended ones that hold their resources back, and the tokens. Nodes may run, and
 are not disturbed. Each shard is copied as it is at one moment. Waiting requests and
 ephemeral leases are not in it.
 
@@ -136,7 +136,7 @@ func describe(c *backup.Contents) string {
 	text := fmt.Sprintf("%s of %q: %s held", display.Count(int(c.Header.GetShards()), "shard"), c.Header.GetPrefix(),
 		display.Count(c.Leases, "lease"))
 	if c.Lost > 0 {
-		text += fmt.Sprintf(", %s whose resources are held back", display.Count(c.Lost, "lost lease"))
+		text += fmt.Sprintf(", %s whose resources are held back", display.Count(c.Lost, "ended lease"))
 	}
 	return text + fmt.Sprintf(", the tokens of %s that are free", display.Count(c.Free, "resource"))
 }
