@@ -149,7 +149,7 @@ test("a lock shows its holders, its queue, its metadata and its history", async 
   await page.getByRole("table", { name: "Queue" }).getByText("worker-6").waitFor();
   await page.getByRole("table", { name: "Changes" }).getByText("acquired").waitFor();
   await page.goto(service.url + "lock?name=disk.7");
-  await page.getByText("A lease of worker-4 with token 1 was lost.").waitFor();
+  await page.getByText("The lease of worker-4 with token 1 was lost.").waitFor();
   await page.getByRole("table", { name: "Changes" }).getByText("reason: it hangs").waitFor();
 });
 
