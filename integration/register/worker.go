@@ -127,9 +127,9 @@ func (s *shift) linger() {
 	}
 }
 
-// release gives back what may be lost already. One in ten runs out.
+// release gives back what may be lost already. One in ten runs out, unless it is renewed.
 func (s *shift) release(ctx context.Context, lock *holdfast.Lock) {
-	if s.dice.IntN(10) == 0 {
+	if s.dice.IntN(10) == 0 && !s.Worker.Cached {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.TTL)
