@@ -90,7 +90,8 @@ type starter struct {
 // starters returns those of the deployments that have so many nodes.
 func (r *run) starters(nodes int) (all []starter) {
 	for _, h := range r.holdfasts {
-		all = append(all, starter{[]string{h.Name, h.Name + "-go", h.Name + "-keep", h.Name + "-cached"}, h.Start})
+		all = append(all, starter{[]string{h.Name, h.Name + "-go", h.Name + "-keep"}, h.Start},
+			starter{[]string{h.Name + "-cached"}, h.Start}) // by itself: it holds its locks on
 	}
 	all = append(all, starter{[]string{"etcd"}, peer.StartEtcd})
 	if nodes == 1 {
@@ -132,7 +133,7 @@ func (r *run) deploy(ctx context.Context, nodes int) (all []*competitor, stop fu
 		}
 		w := newWitness(r.Resources + 1)
 		for _, p := range d.Peers {
-			if slices.Contains(wanted, p.Name) {
+			if slices.Contains(wanted, p.Name) && slices.Contains(s.names, p.Name) {
 				all = append(all, &competitor{p, w})
 			}
 		}
