@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const (
@@ -25,6 +26,9 @@ type blocks struct {
 
 // blockOf returns how many tokens a request asks for.
 func blockOf(tokens uint32) messages.Token { return messages.Token(max(tokens, 1)) }
+
+// tokensHeld returns how many tokens a grant has.
+func tokensHeld(g *journal.Grant) uint32 { return max(g.GetTokens(), 1) }
 
 // refusedTokens returns the answer to a request that needs so many further tokens, nil if it can have them.
 func (t *turn) refusedTokens(n messages.Token) *messages.Reply {

@@ -24,7 +24,7 @@ func extend(t *turn, e Extend) {
 			Token: r.GetToken(), TtlMs: h.Grant.GetTtlMs(), Limit: r.GetLimit(), Tokens: r.GetTokens(),
 		}
 	}
-	if late && uint64(r.GetLimit()) <= limitOf(h.Grant.GetLimit()) && r.GetTokens() <= max(h.Grant.GetTokens(), 1) {
+	if late && uint64(r.GetLimit()) <= limitOf(h.Grant.GetLimit()) && r.GetTokens() <= tokensHeld(h.Grant) {
 		t.confirm(e.From, messages.Status_EXTENDED, h)
 		return
 	}
@@ -107,7 +107,7 @@ func mayBecome(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
 // mayGrow returns why a lease may not have as many tokens as the request says, nil if it may. Behind a lease that a
 // backup has there may have been others: its token is below theirs, and so must all tokens be that it gets.
 func mayGrow(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
-	present := max(h.Grant.GetTokens(), 1)
+	present := tokensHeld(h.Grant)
 	if r.GetTokens() <= present {
 		return nil
 	}
@@ -137,10 +137,11 @@ func grow(t *turn, h Lease, r *messages.ExtendRequest) Lease {
 
 // grown returns how many tokens a lease has after an extend; 0: one. Those of an ephemeral one are reserved.
 func grown(t *turn, h Lease, r *messages.ExtendRequest) uint32 {
-	if r.GetTokens() <= max(h.Grant.GetTokens(), 1) {
+	present := tokensHeld(h.Grant)
+	if r.GetTokens() <= present {
 		return h.Grant.GetTokens()
 	}
-	t.blocks.take(t.now.Instant, messages.Token(r.GetTokens()-max(h.Grant.GetTokens(), 1)))
+	t.blocks.take(t.now.Instant, messages.Token(r.GetTokens()-present))
 	if h.isEphemeral() {
 		t.reserve(h.token() + messages.Token(r.GetTokens()) - 1) // mutant: GrowthIsNotReserved
 	}
