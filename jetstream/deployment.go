@@ -91,7 +91,7 @@ func (d *Deployment) Replicas() int {
 // Bucket returns the bucket of a shard, which must be below [Deployment.Shards]. Call it for each
 // ownership anew: see [Bucket].
 func (d *Deployment) Bucket(shard uint32) *Bucket {
-	return newBucket(d.api.Conn, d.streams[shard], d.prefix.Bucket(shard), d.appendLocks[shard])
+	return newBucket(d.api.Conn, d.streams[shard], d.prefix.Bucket(messages.Shard{Number: shard}), d.appendLocks[shard])
 }
 
 func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {

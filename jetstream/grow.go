@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Bounds of the interval between two looks at a new replica. The first one usually catches up at once; one
@@ -26,7 +27,7 @@ const (
 func (d *Deployment) Grow(ctx context.Context) error {
 	names := []string{d.prefix.EventStream()}
 	for shard := range d.Shards() {
-		names = append(names, streamName(d.prefix.Bucket(shard)))
+		names = append(names, streamName(d.prefix.Bucket(messages.Shard{Number: shard})))
 	}
 	for _, name := range names {
 		if err := d.growStream(ctx, name); err != nil {

@@ -76,7 +76,7 @@ func inspectAll(ctx context.Context, nc *nats.Conn, api string, prefix messages.
 }
 
 func inspect(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, l layout, shard uint32) Inspection {
-	i := Inspection{Shard: shard, Bucket: l.prefix.Bucket(shard)}
+	i := Inspection{Shard: shard, Bucket: l.prefix.Bucket(messages.Shard{Number: shard})}
 	info, err := streamInfo(ctx, nc, js, streamName(i.Bucket))
 	permanent := jsapi.PermanentError(nc, err)
 	switch {

@@ -36,7 +36,7 @@ type layout struct {
 // config returns the settings of one shard's bucket. The bucket is created as a stream, because the KV interface
 // insists on AllowDirect, and with that any replica answers reads, also one that is behind.
 func (l layout) config(shard uint32) jetstream.StreamConfig {
-	bucket := l.prefix.Bucket(shard)
+	bucket := l.prefix.Bucket(messages.Shard{Number: shard})
 	return jetstream.StreamConfig{
 		Name: streamName(bucket),
 		Description: fmt.Sprintf("Holdfast %s, shard %d of %d: written by holdfast only", l.prefix, shard,
@@ -106,7 +106,7 @@ func checkFinished(bucket string, config jetstream.StreamConfig) error {
 
 // check returns an error if the bucket is none of the deployment's, or is no longer safe to use.
 func (l layout) check(shard uint32, config jetstream.StreamConfig) error {
-	bucket := l.prefix.Bucket(shard)
+	bucket := l.prefix.Bucket(messages.Shard{Number: shard})
 	shards, err := l.shardsOf(bucket, config)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 const (
@@ -39,7 +40,7 @@ func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if o.mustExist {
 			return nil, fmt.Errorf("%w: this account has no bucket %s; check --prefix and the account of the user",
-				ErrNoDeployment, o.layout.prefix.Bucket(0))
+				ErrNoDeployment, o.layout.prefix.Bucket(messages.Shard{}))
 		}
 		if err := o.createAll(ctx); err != nil {
 			return nil, err
@@ -106,7 +107,7 @@ func (o *opener) lostError(shard uint32) error {
 	return fmt.Errorf(
 		"%w: %s, though the deployment was complete; "+
 			"restore it from a backup: an empty one would issue its tokens a second time",
-		ErrBucketLost, o.layout.prefix.Bucket(shard))
+		ErrBucketLost, o.layout.prefix.Bucket(messages.Shard{Number: shard}))
 }
 
 // createAll creates the missing buckets, from the last to the first.
@@ -133,7 +134,7 @@ func (o *opener) create(ctx context.Context, shard uint32, config jetstream.Stre
 	case jsapi.HasCode(err, jsapi.CodeNoReplicas, jsapi.CodeNoSuitablePeers):
 		return o.needCluster(err)
 	case err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-		return fmt.Errorf("cannot create bucket %s: %w", o.layout.prefix.Bucket(shard), err)
+		return fmt.Errorf("cannot create bucket %s: %w", o.layout.prefix.Bucket(messages.Shard{Number: shard}), err)
 	}
 	return o.awaitBucket(ctx, shard)
 }
@@ -183,7 +184,7 @@ func (o *opener) learnFromOthers(ctx context.Context) error {
 
 // learnShards takes the number of shards from a bucket.
 func (o *opener) learnShards(shard uint32, stream jetstream.Stream) error {
-	made, err := o.layout.shardsOf(o.layout.prefix.Bucket(shard), stream.CachedInfo().Config)
+	made, err := o.layout.shardsOf(o.layout.prefix.Bucket(messages.Shard{Number: shard}), stream.CachedInfo().Config)
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (o *opener) learnShards(shard uint32, stream jetstream.Stream) error {
 
 // existing returns the shards for which a bucket exists.
 func (o *opener) existing(ctx context.Context) ([]uint32, error) {
-	prefix := strings.TrimSuffix(streamName(o.layout.prefix.Bucket(0)), "0")
+	prefix := strings.TrimSuffix(streamName(o.layout.prefix.Bucket(messages.Shard{})), "0")
 	var shards []uint32
 	err := o.api.Do(ctx, "STREAM.NAMES", func(ctx context.Context) error {
 		shards = nil
@@ -217,7 +218,7 @@ func (o *opener) existing(ctx context.Context) ([]uint32, error) {
 
 // find returns a shard's bucket as it is now.
 func (o *opener) find(ctx context.Context, shard uint32) (jetstream.Stream, error) {
-	return o.api.Stream(ctx, streamName(o.layout.prefix.Bucket(shard)))
+	return o.api.Stream(ctx, streamName(o.layout.prefix.Bucket(messages.Shard{Number: shard})))
 }
 
 // checkServer refuses a server that is too old for replicas, and warns of one that is too old anyway.

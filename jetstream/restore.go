@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // finishTimeout bounds the look whether a restore was finished, if the answer that says so was lost.
@@ -90,7 +91,9 @@ func (r *Restore) isFinished(ctx context.Context, shard uint32) bool {
 	return err == nil && checkFinished(r.name(shard), stream.CachedInfo().Config) == nil
 }
 
-func (r *Restore) name(shard uint32) string { return r.opener.layout.prefix.Bucket(shard) }
+func (r *Restore) name(shard uint32) string {
+	return r.opener.layout.prefix.Bucket(messages.Shard{Number: shard})
+}
 
 func (r *Restore) disturbed(shard uint32) error {
 	return fmt.Errorf("%w: another process has created bucket %s meanwhile", ErrNotEmpty, r.name(shard))

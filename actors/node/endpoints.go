@@ -148,7 +148,7 @@ func (e *endpoints) setDirectOf(d *subscriptions, shard uint32, open bool) bool 
 	case sub != nil:
 		return true
 	}
-	subject := func(p messages.Prefix) string { return p.Shard(shard) }
+	subject := func(p messages.Prefix) string { return p.Shard(messages.Shard{Number: shard}) }
 	sub, err := e.subscribe(d.tenant, subject, ownerGroup, e.direct, e.request)
 	if err != nil {
 		e.warnings.Do(func() { e.log.Warn("cannot open the direct endpoint", "shard", shard, "error", err) })

@@ -126,7 +126,7 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 		es = append(es, e) // mutant: BatchedCallTwice
 	}
 	if len(es) > 0 {
-		i.routers[a.Shard].Route(es...)
+		i.routers[a.Shard.Number].Route(es...)
 	}
 }
 
@@ -162,10 +162,10 @@ func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 	if e.ReplyTo.Origin.Trace != nil {
 		i.traces.locate(e, true)
 	}
-	if a.Direct && a.Shard != shard {
+	if a.Direct && a.Shard.Number != shard {
 		return &messages.InvalidError{
 			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(i.routers)),
-			Got: fmt.Sprint(a.Shard),
+			Got: fmt.Sprint(a.Shard.Number),
 		}
 	}
 	return nil
@@ -178,12 +178,12 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 		return err
 	}
 	// mutant: TenantsShareSessions
-	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard.Number, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)
 	if e.ReplyTo.Origin.Trace != nil {
 		i.traces.locate(e, a.Direct)
 	}
-	if last := len(i.routers) - 1; int(a.Shard) > last {
-		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))
+	if last := len(i.routers) - 1; int(a.Shard.Number) > last {
+		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard.Number))
 	}
 	return nil
 }

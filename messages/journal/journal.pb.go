@@ -136,7 +136,10 @@ type Commit struct {
 	Published uint64 `protobuf:"varint,7,opt,name=published,proto3" json:"published,omitempty"`
 	// In the last commit of a writer that hands the shard over. A next owner that takes the shard over right behind this
 	// commit goes on with it; anyone else ignores it.
-	HandOver      *HandOver `protobuf:"bytes,8,opt,name=hand_over,json=handOver,proto3" json:"hand_over,omitempty"`
+	HandOver *HandOver `protobuf:"bytes,8,opt,name=hand_over,json=handOver,proto3" json:"hand_over,omitempty"`
+	// In the last commit of a journal whose deployment gets another number of shards. Its writer decides nothing more.
+	// Whether it is final, the register of generations says.
+	Closed        *Closed `protobuf:"bytes,9,opt,name=closed,proto3" json:"closed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -227,6 +230,67 @@ func (x *Commit) GetHandOver() *HandOver {
 	return nil
 }
 
+func (x *Commit) GetClosed() *Closed {
+	if x != nil {
+		return x.Closed
+	}
+	return nil
+}
+
+// Closed says where the resources of a closed journal are from then on.
+type Closed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The next generation of shards, above 0, and how many it has.
+	Generation    uint32 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Shards        uint32 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Closed) Reset() {
+	*x = Closed{}
+	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Closed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Closed) ProtoMessage() {}
+
+func (x *Closed) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Closed.ProtoReflect.Descriptor instead.
+func (*Closed) Descriptor() ([]byte, []int) {
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Closed) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Closed) GetShards() uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
 // HandOver is what only the memory of a shard's owner has when it lets the shard go. It may leave some out.
 type HandOver struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -244,7 +308,7 @@ type HandOver struct {
 
 func (x *HandOver) Reset() {
 	*x = HandOver{}
-	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	mi := &file_messages_journal_journal_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -256,7 +320,7 @@ func (x *HandOver) String() string {
 func (*HandOver) ProtoMessage() {}
 
 func (x *HandOver) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	mi := &file_messages_journal_journal_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -269,7 +333,7 @@ func (x *HandOver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOver.ProtoReflect.Descriptor instead.
 func (*HandOver) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{2}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *HandOver) GetLeftMs() map[uint64]uint32 {
@@ -309,7 +373,7 @@ type EndedRequest struct {
 
 func (x *EndedRequest) Reset() {
 	*x = EndedRequest{}
-	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	mi := &file_messages_journal_journal_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +385,7 @@ func (x *EndedRequest) String() string {
 func (*EndedRequest) ProtoMessage() {}
 
 func (x *EndedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	mi := &file_messages_journal_journal_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +398,7 @@ func (x *EndedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedRequest.ProtoReflect.Descriptor instead.
 func (*EndedRequest) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{3}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EndedRequest) GetRequest() []byte {
@@ -378,7 +442,7 @@ type Sharers struct {
 
 func (x *Sharers) Reset() {
 	*x = Sharers{}
-	mi := &file_messages_journal_journal_proto_msgTypes[4]
+	mi := &file_messages_journal_journal_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -390,7 +454,7 @@ func (x *Sharers) String() string {
 func (*Sharers) ProtoMessage() {}
 
 func (x *Sharers) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[4]
+	mi := &file_messages_journal_journal_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -403,7 +467,7 @@ func (x *Sharers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sharers.ProtoReflect.Descriptor instead.
 func (*Sharers) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{4}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Sharers) GetResource() string {
@@ -439,7 +503,7 @@ type Writer struct {
 
 func (x *Writer) Reset() {
 	*x = Writer{}
-	mi := &file_messages_journal_journal_proto_msgTypes[5]
+	mi := &file_messages_journal_journal_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -451,7 +515,7 @@ func (x *Writer) String() string {
 func (*Writer) ProtoMessage() {}
 
 func (x *Writer) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[5]
+	mi := &file_messages_journal_journal_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -464,7 +528,7 @@ func (x *Writer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Writer.ProtoReflect.Descriptor instead.
 func (*Writer) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{5}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Writer) GetNode() string {
@@ -502,7 +566,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_messages_journal_journal_proto_msgTypes[6]
+	mi := &file_messages_journal_journal_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +578,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[6]
+	mi := &file_messages_journal_journal_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +591,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{6}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Change) GetKind() messages.Event_Kind {
@@ -614,7 +678,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_messages_journal_journal_proto_msgTypes[7]
+	mi := &file_messages_journal_journal_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +690,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[7]
+	mi := &file_messages_journal_journal_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +703,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{7}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Grant) GetResource() string {
@@ -808,7 +872,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_messages_journal_journal_proto_msgTypes[8]
+	mi := &file_messages_journal_journal_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +884,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[8]
+	mi := &file_messages_journal_journal_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +897,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{8}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Page) GetPrefix() uint32 {
@@ -907,7 +971,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_messages_journal_journal_proto_msgTypes[9]
+	mi := &file_messages_journal_journal_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +983,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[9]
+	mi := &file_messages_journal_journal_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +996,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{9}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Entry) GetGrant() *Grant {
@@ -1011,7 +1075,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_messages_journal_journal_proto_msgTypes[10]
+	mi := &file_messages_journal_journal_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1087,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[10]
+	mi := &file_messages_journal_journal_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1100,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{10}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Loss) GetGrant() *Grant {
@@ -1062,7 +1126,7 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12-\n" +
 	"\x06commit\x18\x02 \x01(\v2\x13.holdfast.v1.CommitH\x00R\x06commit\x12'\n" +
 	"\x04page\x18\x03 \x01(\v2\x11.holdfast.v1.PageH\x00R\x04pageB\x06\n" +
-	"\x04body\"\x91\x02\n" +
+	"\x04body\"\xbe\x02\n" +
 	"\x06Commit\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12+\n" +
@@ -1071,7 +1135,13 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\achanges\x18\x05 \x03(\v2\x13.holdfast.v1.ChangeR\achanges\x12\x13\n" +
 	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x1c\n" +
 	"\tpublished\x18\a \x01(\x04R\tpublished\x122\n" +
-	"\thand_over\x18\b \x01(\v2\x15.holdfast.v1.HandOverR\bhandOver\"\xe2\x01\n" +
+	"\thand_over\x18\b \x01(\v2\x15.holdfast.v1.HandOverR\bhandOver\x12+\n" +
+	"\x06closed\x18\t \x01(\v2\x13.holdfast.v1.ClosedR\x06closed\"@\n" +
+	"\x06Closed\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\rR\n" +
+	"generation\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\rR\x06shards\"\xe2\x01\n" +
 	"\bHandOver\x12:\n" +
 	"\aleft_ms\x18\x01 \x03(\v2!.holdfast.v1.HandOver.LeftMsEntryR\x06leftMs\x12/\n" +
 	"\x05ended\x18\x02 \x03(\v2\x19.holdfast.v1.EndedRequestR\x05ended\x12.\n" +
@@ -1163,50 +1233,52 @@ func file_messages_journal_journal_proto_rawDescGZIP() []byte {
 	return file_messages_journal_journal_proto_rawDescData
 }
 
-var file_messages_journal_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_messages_journal_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_messages_journal_journal_proto_goTypes = []any{
 	(*Record)(nil),           // 0: holdfast.v1.Record
 	(*Commit)(nil),           // 1: holdfast.v1.Commit
-	(*HandOver)(nil),         // 2: holdfast.v1.HandOver
-	(*EndedRequest)(nil),     // 3: holdfast.v1.EndedRequest
-	(*Sharers)(nil),          // 4: holdfast.v1.Sharers
-	(*Writer)(nil),           // 5: holdfast.v1.Writer
-	(*Change)(nil),           // 6: holdfast.v1.Change
-	(*Grant)(nil),            // 7: holdfast.v1.Grant
-	(*Page)(nil),             // 8: holdfast.v1.Page
-	(*Entry)(nil),            // 9: holdfast.v1.Entry
-	(*Loss)(nil),             // 10: holdfast.v1.Loss
-	nil,                      // 11: holdfast.v1.HandOver.LeftMsEntry
-	nil,                      // 12: holdfast.v1.Grant.MetadataEntry
-	(messages.Event_Kind)(0), // 13: holdfast.v1.Event.Kind
-	(messages.Durability)(0), // 14: holdfast.v1.Durability
+	(*Closed)(nil),           // 2: holdfast.v1.Closed
+	(*HandOver)(nil),         // 3: holdfast.v1.HandOver
+	(*EndedRequest)(nil),     // 4: holdfast.v1.EndedRequest
+	(*Sharers)(nil),          // 5: holdfast.v1.Sharers
+	(*Writer)(nil),           // 6: holdfast.v1.Writer
+	(*Change)(nil),           // 7: holdfast.v1.Change
+	(*Grant)(nil),            // 8: holdfast.v1.Grant
+	(*Page)(nil),             // 9: holdfast.v1.Page
+	(*Entry)(nil),            // 10: holdfast.v1.Entry
+	(*Loss)(nil),             // 11: holdfast.v1.Loss
+	nil,                      // 12: holdfast.v1.HandOver.LeftMsEntry
+	nil,                      // 13: holdfast.v1.Grant.MetadataEntry
+	(messages.Event_Kind)(0), // 14: holdfast.v1.Event.Kind
+	(messages.Durability)(0), // 15: holdfast.v1.Durability
 }
 var file_messages_journal_journal_proto_depIdxs = []int32{
 	1,  // 0: holdfast.v1.Record.commit:type_name -> holdfast.v1.Commit
-	8,  // 1: holdfast.v1.Record.page:type_name -> holdfast.v1.Page
-	5,  // 2: holdfast.v1.Commit.writer:type_name -> holdfast.v1.Writer
-	6,  // 3: holdfast.v1.Commit.changes:type_name -> holdfast.v1.Change
-	2,  // 4: holdfast.v1.Commit.hand_over:type_name -> holdfast.v1.HandOver
-	11, // 5: holdfast.v1.HandOver.left_ms:type_name -> holdfast.v1.HandOver.LeftMsEntry
-	3,  // 6: holdfast.v1.HandOver.ended:type_name -> holdfast.v1.EndedRequest
-	4,  // 7: holdfast.v1.HandOver.sharers:type_name -> holdfast.v1.Sharers
-	13, // 8: holdfast.v1.EndedRequest.how:type_name -> holdfast.v1.Event.Kind
-	13, // 9: holdfast.v1.Change.kind:type_name -> holdfast.v1.Event.Kind
-	7,  // 10: holdfast.v1.Change.grant:type_name -> holdfast.v1.Grant
-	14, // 11: holdfast.v1.Grant.durability:type_name -> holdfast.v1.Durability
-	12, // 12: holdfast.v1.Grant.metadata:type_name -> holdfast.v1.Grant.MetadataEntry
-	9,  // 13: holdfast.v1.Page.entries:type_name -> holdfast.v1.Entry
-	7,  // 14: holdfast.v1.Entry.grant:type_name -> holdfast.v1.Grant
-	13, // 15: holdfast.v1.Entry.state:type_name -> holdfast.v1.Event.Kind
-	7,  // 16: holdfast.v1.Entry.others:type_name -> holdfast.v1.Grant
-	10, // 17: holdfast.v1.Entry.lost:type_name -> holdfast.v1.Loss
-	7,  // 18: holdfast.v1.Loss.grant:type_name -> holdfast.v1.Grant
-	13, // 19: holdfast.v1.Loss.how:type_name -> holdfast.v1.Event.Kind
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	9,  // 1: holdfast.v1.Record.page:type_name -> holdfast.v1.Page
+	6,  // 2: holdfast.v1.Commit.writer:type_name -> holdfast.v1.Writer
+	7,  // 3: holdfast.v1.Commit.changes:type_name -> holdfast.v1.Change
+	3,  // 4: holdfast.v1.Commit.hand_over:type_name -> holdfast.v1.HandOver
+	2,  // 5: holdfast.v1.Commit.closed:type_name -> holdfast.v1.Closed
+	12, // 6: holdfast.v1.HandOver.left_ms:type_name -> holdfast.v1.HandOver.LeftMsEntry
+	4,  // 7: holdfast.v1.HandOver.ended:type_name -> holdfast.v1.EndedRequest
+	5,  // 8: holdfast.v1.HandOver.sharers:type_name -> holdfast.v1.Sharers
+	14, // 9: holdfast.v1.EndedRequest.how:type_name -> holdfast.v1.Event.Kind
+	14, // 10: holdfast.v1.Change.kind:type_name -> holdfast.v1.Event.Kind
+	8,  // 11: holdfast.v1.Change.grant:type_name -> holdfast.v1.Grant
+	15, // 12: holdfast.v1.Grant.durability:type_name -> holdfast.v1.Durability
+	13, // 13: holdfast.v1.Grant.metadata:type_name -> holdfast.v1.Grant.MetadataEntry
+	10, // 14: holdfast.v1.Page.entries:type_name -> holdfast.v1.Entry
+	8,  // 15: holdfast.v1.Entry.grant:type_name -> holdfast.v1.Grant
+	14, // 16: holdfast.v1.Entry.state:type_name -> holdfast.v1.Event.Kind
+	8,  // 17: holdfast.v1.Entry.others:type_name -> holdfast.v1.Grant
+	11, // 18: holdfast.v1.Entry.lost:type_name -> holdfast.v1.Loss
+	8,  // 19: holdfast.v1.Loss.grant:type_name -> holdfast.v1.Grant
+	14, // 20: holdfast.v1.Loss.how:type_name -> holdfast.v1.Event.Kind
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_messages_journal_journal_proto_init() }
@@ -1224,7 +1296,7 @@ func file_messages_journal_journal_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_journal_journal_proto_rawDesc), len(file_messages_journal_journal_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -56,7 +56,9 @@ type Announcement struct {
 	Confirmed bool `protobuf:"varint,14,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	// What the node offers that a deployment offers only while all of its nodes do, as Info.features names it. Nodes before
 	// this field offer none of it.
-	Features      []string `protobuf:"bytes,15,rep,name=features,proto3" json:"features,omitempty"`
+	Features []string `protobuf:"bytes,15,rep,name=features,proto3" json:"features,omitempty"`
+	// The generation of shards that the node serves. Nodes of different generations do not count on one another's shards.
+	Generation    uint32 `protobuf:"varint,16,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -194,6 +196,13 @@ func (x *Announcement) GetFeatures() []string {
 		return x.Features
 	}
 	return nil
+}
+
+func (x *Announcement) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 // Ownership is the ownership of one shard since an epoch of its journal.
@@ -426,7 +435,7 @@ var File_messages_peer_peer_proto protoreflect.FileDescriptor
 
 const file_messages_peer_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xbf\x03\n" +
+	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xdf\x03\n" +
 	"\fAnnouncement\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -443,7 +452,10 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\x05leads\x18\f \x03(\rR\x05leads\x12\x18\n" +
 	"\astalled\x18\r \x03(\rR\astalled\x12\x1c\n" +
 	"\tconfirmed\x18\x0e \x01(\bR\tconfirmed\x12\x1a\n" +
-	"\bfeatures\x18\x0f \x03(\tR\bfeatures\"7\n" +
+	"\bfeatures\x18\x0f \x03(\tR\bfeatures\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x10 \x01(\rR\n" +
+	"generation\"7\n" +
 	"\tOwnership\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xca\x01\n" +

@@ -85,7 +85,7 @@ func (d Deployment) on(keys []string, ops ...messages.Operation) (all []string) 
 func (d Deployment) journals(subjects ...string) (all []string) {
 	for shard := range d.Shards {
 		for _, subject := range subjects {
-			all = append(all, fmt.Sprintf(subject, d.Prefix.Bucket(shard)))
+			all = append(all, fmt.Sprintf(subject, d.Prefix.Bucket(messages.Shard{Number: shard})))
 		}
 	}
 	return all

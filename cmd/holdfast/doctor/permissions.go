@@ -95,7 +95,7 @@ func (u *user) ofNodes() []string {
 		"$JS.API.STREAM.RESTORE.KV_%s", "$JS.API.STREAM.MSG.DELETE.KV_%s",
 	} {
 		for shard := range uint32(jetstream.MaxShards) {
-			if of := u.publish.within(fmt.Sprintf(kind, u.prefix.Bucket(shard))); len(of) > 0 {
+			if of := u.publish.within(fmt.Sprintf(kind, u.prefix.Bucket(messages.Shard{Number: shard}))); len(of) > 0 {
 				parts = append(parts, of...)
 				break
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // majority is the minimum number of servers of which one may fail.
@@ -51,7 +52,7 @@ func isUnsettled(i jetstream.Inspection) bool {
 func (d *deployment) noInspection(r *Result, err error) {
 	if errors.Is(err, jetstream.ErrForbidden) {
 		r.hidden("permission to publish on $JS.API.STREAM.INFO.KV_%s, and the same for the other shards",
-			d.cfg.Prefix.Bucket(0))
+			d.cfg.Prefix.Bucket(messages.Shard{}))
 		return
 	}
 	r.hidden("JetStream in the account of this user: %s", display.OneLine(err.Error()))
