@@ -23,12 +23,43 @@ func (l *Ledger) Adopt(e *journal.Entry) error {
 	if _, known := p.find(e.Name()); known {
 		return fmt.Errorf("%w: resource %s is there twice", journal.ErrCorrupt, messages.QuoteResource(e.Name()))
 	}
+	l.insert(p, e)
+	return nil
+}
+
+// Replace is Adopt for a resource that may be known: what is known of it is forgotten.
+func (l *Ledger) Replace(e *journal.Entry) {
+	p := l.pages.page(e.Name())
+	if _, known := p.find(e.Name()); known {
+		p.drop(e.Name())
+	}
+	l.insert(p, e)
+}
+
+func (l *Ledger) insert(p *page, e *journal.Entry) {
 	p.insert(e)
 	l.latest = max(l.latest, e.GetUsedMs())
 	p.dirty = true
 	l.splitHeavy(p)
-	return nil
 }
 
-// RaiseFloor raises the low-water mark to at least the token.
-func (l *Ledger) RaiseFloor(floor messages.Token) { l.floor = max(l.floor, floor) }
+// Entry returns what a page has of a resource; false if the resource is not remembered.
+func (l *Ledger) Entry(resource string) (*journal.Entry, bool) {
+	e, known := l.pages.page(resource).find(resource)
+	if !known {
+		return nil, false
+	}
+	return e.store(resource), true
+}
+
+// Floor returns the low-water mark.
+func (l *Ledger) Floor() messages.Token { return l.floor }
+
+// RaiseFloor raises the low-water mark to at least the token. If it rises, a page that has it is stored by the next
+// checkpoint.
+func (l *Ledger) RaiseFloor(floor messages.Token) {
+	if floor > l.floor {
+		l.floor = floor
+		l.pages.from(0, func(*page) bool { return true }).dirty = true
+	}
+}
