@@ -27,13 +27,16 @@ func (l *Ledger) Adopt(e *journal.Entry) error {
 	return nil
 }
 
-// Replace is Adopt for a resource that may be known: what is known of it is forgotten.
-func (l *Ledger) Replace(e *journal.Entry) {
-	p := l.pages.page(e.Name())
-	if _, known := p.find(e.Name()); known {
-		p.drop(e.Name())
+// Replace puts an entry in the place of what is known of a resource; nil: the resource is forgotten.
+func (l *Ledger) Replace(resource string, e *journal.Entry) {
+	p := l.pages.page(resource)
+	if _, known := p.find(resource); known {
+		p.drop(resource)
+		p.dirty = true
 	}
-	l.insert(p, e)
+	if e != nil {
+		l.insert(p, e)
+	}
 }
 
 func (l *Ledger) insert(p *page, e *journal.Entry) {
@@ -43,13 +46,13 @@ func (l *Ledger) insert(p *page, e *journal.Entry) {
 	l.splitHeavy(p)
 }
 
-// Entry returns what a page has of a resource; false if the resource is not remembered.
-func (l *Ledger) Entry(resource string) (*journal.Entry, bool) {
+// Entry returns what a page has of a resource; nil if the resource is not remembered.
+func (l *Ledger) Entry(resource string) *journal.Entry {
 	e, known := l.pages.page(resource).find(resource)
 	if !known {
-		return nil, false
+		return nil
 	}
-	return e.store(resource), true
+	return e.store(resource)
 }
 
 // Floor returns the low-water mark.
