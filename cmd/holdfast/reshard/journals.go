@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// leap is how far positions, numbers and epochs of a generation begin above those of the one before, which grow while
-	// it is copied: for hours. Two million generations fit below 2^53, the largest integer that all readers of JSON have.
-	leap = 1 << 32
+	// leap is how far positions and numbers of a generation begin above those of the one before, which grow while it is
+	// copied. Two million generations fit below 2^53, the largest integer that all readers of JSON have. epochLeap is the
+	// same for epochs, which grow with each opening only, and of which 32 bits go into the losses of sessions.
+	leap, epochLeap = 1 << 32, 1 << 12
 	// writers is how many journals are written at the same time.
 	writers = 16
 	// caughtUp is how long a pass over all journals may take that leaves little to the one behind their end, and maxPasses
@@ -73,7 +74,7 @@ func (j *journals) read(ctx context.Context, d *jetstream.Deployment, progress f
 func (j *journals) fill(ctx context.Context) error {
 	for _, s := range j.sources {
 		head := s.ledger.Head()
-		j.number, j.epoch = max(j.number, head.Number+leap), max(j.epoch, head.Epoch+leap)
+		j.number, j.epoch = max(j.number, head.Number+leap), max(j.epoch, head.Epoch+epochLeap)
 	}
 	for shard := range j.next.Count {
 		t := &target{j.created.Bucket(shard), ledger.New()}

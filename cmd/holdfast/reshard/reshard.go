@@ -216,7 +216,7 @@ func (c *coordinator) write(ctx context.Context, r *journal.Register) error {
 		c.register, c.revision = is, revision
 		return nil
 	case err == nil:
-		return fmt.Errorf("another one was written right behind it")
+		return errors.New("another one was written right behind it")
 	}
 	return err
 }
