@@ -147,7 +147,7 @@ func (l *Loop) gone(ctx context.Context, g *generation) error {
 func (g *generation) closing() *journal.Closed {
 	first := g.closed[0]
 	for _, c := range g.closed {
-		if c.GetGeneration() != first.GetGeneration() {
+		if c.GetGeneration() != first.GetGeneration() { // mutant: WatchLeavesAJournalEarly
 			return nil
 		}
 	}
@@ -176,9 +176,9 @@ func (l *Loop) isFinal(ctx context.Context, c *journal.Closed) (bool, error) {
 	present, err := askOnce(ctx, l.source.Shards)
 	switch {
 	case err != nil || present.Generation < c.GetGeneration():
-		return false, nil // it is asked again
-	case present.Generation == c.GetGeneration():
-		return true, nil // mutant: VoidedCloseIsFinal
+		return false, nil // mutant: PendingCloseIsFinal
+	case present.Generation == c.GetGeneration(): // mutant: VoidedCloseIsFinal
+		return true, nil
 	}
 	r, err := Open(ctx, l.source, messages.Shard{Generation: c.GetGeneration()}, 0)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

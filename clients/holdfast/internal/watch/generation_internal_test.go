@@ -27,6 +27,8 @@ type written struct {
 	js     jetstream.JetStream
 	source Source
 	says   atomic.Pointer[messages.Shards]
+	// now is the time of the commits, a millisecond later with each.
+	now time.Time
 	// layout is where resources are now, tails are the ends of the journals.
 	layout messages.Shards
 	tails  map[messages.Shard]*journal.Tail
@@ -40,7 +42,7 @@ func newWritten(t *testing.T, nc *nats.Conn, prefix messages.Prefix, shards uint
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &written{t: t, js: js, tails: map[messages.Shard]*journal.Tail{}}
+	w := &written{t: t, js: js, now: time.UnixMilli(1e12), tails: map[messages.Shard]*journal.Tail{}}
 	w.source = Source{
 		Conn: nc, JetStream: js, Imported: js, Prefix: prefix, Singly: new(atomic.Bool),
 		Shards:      func(context.Context) (messages.Shards, error) { return *w.says.Load(), nil },
@@ -91,9 +93,21 @@ func (w *written) use(of messages.Shards) {
 func (w *written) close(next messages.Shards) {
 	w.t.Helper()
 	for n := range w.layout.Count {
-		w.commit(w.layout.Shard(n), &journal.Commit{
-			Closed: &journal.Closed{Generation: next.Generation, Shards: next.Count},
-		})
+		w.closeOne(w.layout.Shard(n), next)
+	}
+}
+
+func (w *written) closeOne(shard messages.Shard, next messages.Shards) {
+	w.t.Helper()
+	w.commit(shard, &journal.Commit{Closed: &journal.Closed{Generation: next.Generation, Shards: next.Count}})
+}
+
+// nameIn returns a resource of a shard.
+func (w *written) nameIn(number uint32) string {
+	for i := 0; ; i++ {
+		if name := fmt.Sprint("r", i); w.layout.Of(name).Number == number {
+			return name
+		}
 	}
 }
 
@@ -127,7 +141,8 @@ func (w *written) commit(shard messages.Shard, c *journal.Commit) {
 		tail.Epoch++
 	}
 	tail.Number++
-	c.Number, c.Epoch, c.AtMs = tail.Number, tail.Epoch, time.Now().UnixMilli()
+	w.now = w.now.Add(time.Millisecond)
+	c.Number, c.Epoch, c.AtMs = tail.Number, tail.Epoch, w.now.UnixMilli()
 	w.append(shard, &journal.Record{Body: &journal.Record_Commit{Commit: c}})
 }
 
@@ -244,18 +259,19 @@ func (x *watching) end() error {
 	return <-x.err
 }
 
-func withJetStream(t *testing.T) *nats.Conn {
-	t.Helper()
+func TestGenerations(t *testing.T) {
 	nc, err := nats.Connect(testserver.Build(t).Start(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	return nc
+	t.Run("Across", func(t *testing.T) { testAcross(t, nc) })
+	t.Run("Voided", func(t *testing.T) { testVoided(t, nc) })
+	t.Run("Gone", func(t *testing.T) { testGone(t, nc) })
 }
 
-func TestWatchAcrossGenerations(t *testing.T) {
-	nc := withJetStream(t)
+func testAcross(t *testing.T, nc *nats.Conn) {
+	t.Helper()
 	shards := []messages.Shards{{Count: 2}, {Generation: 1, Count: 5}, {Generation: 4, Count: 3}}
 	names := []string{"a", "b", "c", "d", "e", "f"}
 
@@ -281,13 +297,15 @@ func TestWatchAcrossGenerations(t *testing.T) {
 
 	t.Run("Since", func(t *testing.T) {
 		w := newWritten(t, nc, "since", 2)
-		begun := time.Now().Truncate(time.Millisecond)
+		begun := w.now.Add(time.Millisecond)
 		w.change(1, names...)
 		w.reshard(shards[1])
 		w.change(2, names...)
-		w.reshard(shards[2])
-		between := time.Now().Truncate(time.Millisecond)
+		w.create(shards[2], true)
+		between := w.now.Add(time.Millisecond)
 		w.change(3, names...)
+		w.close(shards[2])
+		w.use(shards[2])
 		for _, since := range []*time.Time{{}, &begun} {
 			x := w.watch(shards[2], ">", Options{Since: since, UntilNow: true})
 			x.want(w.events...)
@@ -341,8 +359,8 @@ func (w *written) resume(pattern string, all []reached, known ...messages.Shards
 }
 
 // A close that was voided ends no journal, also where a later generation is in use when it is read.
-func TestVoidedClose(t *testing.T) {
-	nc := withJetStream(t)
+func testVoided(t *testing.T, nc *nats.Conn) {
+	t.Helper()
 	first, second := messages.Shards{Count: 2}, messages.Shards{Generation: 2, Count: 3}
 	voided := messages.Shards{Generation: 1, Count: 4}
 	for name, left := range map[string]bool{"Removed": false, "Left": true} {
@@ -366,6 +384,25 @@ func TestVoidedClose(t *testing.T) {
 		})
 	}
 
+	// A journal may have been read to its end, and the others not yet.
+	t.Run("OneByOne", func(t *testing.T) {
+		w := newWritten(t, nc, "onebyone", first.Count)
+		w.create(second, true)
+		w.says.Store(&second)
+		other := w.nameIn(1)
+		x := w.watch(first, ">", Options{Bookmarks: 10 * time.Millisecond})
+		from := x.bookmark()
+		w.closeOne(first.Shard(0), second)
+		for x.bookmark().String() == from.String() {
+		}
+		w.change(1, other)
+		x.want(other + "1")
+		w.closeOne(first.Shard(1), second)
+		w.use(second)
+		w.change(2, "a")
+		x.want("a2")
+	})
+
 	// Until it is known whether the next generation is used, nothing is final.
 	t.Run("Pending", func(t *testing.T) {
 		w := newWritten(t, nc, "pending", first.Count)
@@ -387,8 +424,8 @@ func TestVoidedClose(t *testing.T) {
 
 // Where former journals are not there any more, or the next ones do not go back to their beginnings, that is reported,
 // with a position to go on from.
-func TestGenerationIsGone(t *testing.T) {
-	nc := withJetStream(t)
+func testGone(t *testing.T, nc *nats.Conn) {
+	t.Helper()
 	first, second, third := messages.Shards{Count: 1}, messages.Shards{Generation: 1, Count: 2},
 		messages.Shards{Generation: 2, Count: 3}
 	t.Run("Removed", func(t *testing.T) {

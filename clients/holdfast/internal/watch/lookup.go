@@ -82,7 +82,8 @@ func (s *stored) place() uint64 {
 }
 
 // since returns the number of the last commit that was made before t. It is a [*CompactedError] if that one
-// has been purged, so that others behind it may have been too.
+// has been purged, so that others behind it may have been too, or is in a journal of the generation before: the first
+// commit of a journal is made while that one is in use.
 func (r *Reader) since(ctx context.Context, t time.Time) (uint64, error) {
 	first, err := r.first(ctx)
 	if err != nil || first == nil {
@@ -100,9 +101,10 @@ func (r *Reader) since(ctx context.Context, t time.Time) (uint64, error) {
 		}
 		return c != nil && !c.at().Before(t) // what is gone is old
 	})
-	if err == nil && n == 0 && low > 1 {
+	later := r.shard.Generation > 0 && first.begins()
+	if err == nil && low > 1 && (n == 0 || n == 1 && later) {
 		gone := compacted(r.shard, first)
-		gone.begins = first.begins()
+		gone.begins = later // mutant: WatchSinceForgetsFormerShards
 		err = gone
 	}
 	return low + uint64(n) - 1, err
