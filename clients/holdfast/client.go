@@ -51,14 +51,12 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	orphan := func(l *messages.Lease) { c.handles.giveBack(l, c.secret()) } // mutant: LateGrantKept
 	var err error
 	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: orphan, Notice: c.handles.noticed,
-		Reconnected: c.reconnected})
+		Reconnected: c.reconnected, Outdated: c.deployment.doubt})
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
 	c.begin()
-	c.goroutines.Go(func() {
-		c.deployment.find(func(i *Info) { c.sender.SetDeployment(i.Shards, i.Features) })
-	})
+	c.goroutines.Go(c.deployment.follow)
 	return c, nil
 }
 
@@ -77,6 +75,7 @@ func (c *Client) begin() {
 	c.cleanup = asker{sender: c.sender, timeout: jobTurn, stop: c.duty.Done()}
 	d := c.deployment
 	d.calls, d.prefix, d.begun, d.life = c.calls, c.cfg.prefix, c.begun, c.life
+	d.divided = c.sessions.divide
 	b := &c.background
 	b.duty, b.goroutines, b.off = c.duty, &c.goroutines, c.sender.IsOff
 	j := &c.jeopardy

@@ -5,11 +5,19 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// minDoubt and maxDoubt bound the pauses between two questions of what the service says about itself, when there is
+	// doubt. The pause doubles while the answer stays the same: the doubt may be forged, or the service be away.
+	minDoubt = time.Second
+	maxDoubt = 30 * time.Second
 )
 
 // deployment is what the service says about itself, as soon as it is known.
@@ -22,11 +30,20 @@ type deployment struct {
 
 	info  atomic.Pointer[Info]
 	known chan struct{} // closed as soon as info is set
+	// doubts has an element when info may be out of date.
+	doubts chan struct{}
+
+	// learning is held while something new becomes known. divided is called when that are other shards, with their
+	// generation.
+	learning sync.Mutex
+	divided  func(generation uint32)
 }
 
-func newDeployment() *deployment { return &deployment{known: make(chan struct{})} }
+func newDeployment() *deployment {
+	return &deployment{known: make(chan struct{}), doubts: make(chan struct{}, 1)}
+}
 
-// ask asks the service about itself.
+// ask asks the service about itself, and takes the answer in.
 func (d *deployment) ask(ctx context.Context) (*Info, error) {
 	var m messages.Info
 	if err := d.calls.askAbout(ctx, opInfo, d.prefix.Info(), &messages.GetRequest{}, &m); err != nil {
@@ -36,22 +53,62 @@ func (d *deployment) ask(ctx context.Context) (*Info, error) {
 		cause := fmt.Errorf("the answer has %d shards, a deployment has 1 to %d", n, messages.MaxShards)
 		return nil, &Error{Op: string(opInfo), Err: ErrUnavailable, Cause: cause}
 	}
-	return newInfo(&m), nil
+	info := newInfo(&m)
+	d.learn(info)
+	return info, nil
 }
 
-// find asks until the service has answered, and calls found. Until then requests are sent to any node, which forwards
-// them; then they can take the direct routes to the owners of their shards.
-func (d *deployment) find(found func(*Info)) {
-	for d.life.Err() == nil {
-		if info, err := d.ask(d.life); err == nil {
-			found(info)
-			d.info.Store(info)
-			close(d.known)
-			return
+func (d *deployment) learn(info *Info) {
+	d.learning.Lock()
+	defer d.learning.Unlock()
+	former := d.info.Load()
+	others := former == nil || former.layout() != info.layout()
+	if others {
+		d.calls.sender.SetDeployment(info.layout(), info.Features)
+	}
+	d.info.Store(info)
+	if others {
+		d.divided(info.Generation)
+	}
+	if former == nil {
+		close(d.known)
+	}
+}
+
+// doubt has the service asked again, because it may have other shards by now. It does not block.
+func (d *deployment) doubt() {
+	select {
+	case d.doubts <- struct{}{}:
+	default:
+	}
+}
+
+// follow asks until the service has answered, and again whenever there is doubt. Before the first answer requests are
+// sent to any node, which forwards them; then they can take the direct routes to the owners of their shards.
+func (d *deployment) follow() {
+	for pause := time.Duration(0); ; {
+		former := d.info.Load()
+		info, err := d.ask(d.life)
+		switch {
+		case err != nil:
+			pause = d.calls.timeout
+		case former == nil || former.layout() != info.layout():
+			pause = minDoubt
+		default:
+			pause = min(max(2*pause, minDoubt), maxDoubt) // mutant: DoubtWithoutAPause
 		}
 		select {
-		case <-time.After(d.calls.timeout):
+		case <-time.After(pause):
 		case <-d.life.Done():
+			return
+		}
+		if err != nil {
+			continue
+		}
+		select {
+		case <-d.doubts:
+		case <-d.life.Done():
+			return
 		}
 	}
 }
@@ -126,7 +183,6 @@ func (d *deployment) need(ctx context.Context, op messages.Operation, resource s
 		if err != nil {
 			return nil
 		}
-		d.info.Store(info)
 		if !info.offers(f.name) {
 			return invalid(op, resource, rule("feature "+f.name, "that of a deployment that has it; "+f.advice,
 				"version "+strconv.Quote(info.Version)))

@@ -10,10 +10,10 @@ import (
 // Info is what a deployment says about itself.
 type Info struct {
 	Version string
-	// Shards is how many there are; it never changes.
-	Shards uint32
-	Nodes  []Node
-	Limits Limits
+	// Shards is how many there are. Generation is 0 when a deployment is created, and grows when the number changes.
+	Shards, Generation uint32
+	Nodes              []Node
+	Limits             Limits
 	// Features are what the deployment offers beyond the first version of the contract, by their names there.
 	Features []string
 	// Identity is who this client is, as NATS has verified it. The owners of its locks have to be this name, or to
@@ -49,7 +49,8 @@ const (
 
 func newInfo(m *messages.Info) *Info {
 	l := m.GetLimits()
-	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Features: m.GetFeatures(), Identity: m.GetIdentity(),
+	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Generation: m.GetGeneration(),
+		Features: m.GetFeatures(), Identity: m.GetIdentity(),
 		Limits: Limits{
 			MinTTL: millis(l.GetMinTtlMs()), MaxTTL: millis(l.GetMaxTtlMs()), MaxWait: millis(l.GetMaxWaitMs()),
 			MaxResourceBytes: int(l.GetMaxResourceBytes()), MaxOwnerBytes: int(l.GetMaxOwnerBytes()),
@@ -60,6 +61,11 @@ func newInfo(m *messages.Info) *Info {
 		i.Nodes = append(i.Nodes, Node{Name: n.GetName(), Version: n.GetVersion(), Shards: n.GetShards()})
 	}
 	return i
+}
+
+// layout is how the deployment divides its resources.
+func (i *Info) layout() messages.Shards {
+	return messages.Shards{Generation: i.Generation, Count: i.Shards}
 }
 
 // offers reports whether the deployment has a feature.

@@ -115,13 +115,22 @@ func (s *pipeServer) send(c *pipeConn, text string) {
 }
 
 // deliver sends a message to the subscribers of a subject.
-func (s *pipeServer) deliver(subject string, data []byte) {
+func (s *pipeServer) deliver(subject string, data []byte) { s.deliverWith(subject, "", data) }
+
+// deliverWith is deliver of a message that has a header; empty: it has none.
+func (s *pipeServer) deliverWith(subject, header string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
 		for id, pattern := range c.subscriptions {
 			if begin, ok := strings.CutSuffix(pattern, "*"); pattern == subject || ok && strings.HasPrefix(subject, begin) {
-				c.queue <- fmt.Appendf(nil, "MSG %s %s %d\r\n%s\r\n", subject, id, len(data), data)
+				if header == "" {
+					c.queue <- fmt.Appendf(nil, "MSG %s %s %d\r\n%s\r\n", subject, id, len(data), data)
+					continue
+				}
+				lines := "NATS/1.0\r\n" + header + "\r\n\r\n"
+				c.queue <- fmt.Appendf(nil, "HMSG %s %s %d %d\r\n%s%s\r\n", subject, id, len(lines),
+					len(lines)+len(data), lines, data)
 			}
 		}
 	}

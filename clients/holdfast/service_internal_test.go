@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,8 +38,13 @@ type scripted struct {
 	// refuse returns the status with which an extension is refused, 0 if it is not. It is called with mu held; nil:
 	// none is.
 	refuse func(key string, r *messages.ExtendRequest) messages.Status
-	// shards is how many shards it says that it has.
-	shards atomic.Uint32
+	// shards and generation are what it says of its shards.
+	shards, generation atomic.Uint32
+	// forged is the generation in a header of all answers; empty: only those on former direct subjects have one, and the
+	// right one.
+	forged atomic.Value
+	// kept are the shards to which the latest keeps of sessions were sent; zero: to any node.
+	kept map[string]messages.Address
 	// heardOf is called with each request that has arrived, with mu held; nil: nothing is.
 	heardOf func(m proto.Message)
 }
@@ -89,8 +95,10 @@ func newScripted(t *testing.T) *scripted {
 			messages.FeatureOrder},
 		leases: map[string]*scriptedLease{}, tokens: map[string]uint64{}, queues: map[string][]scriptedWaiter{},
 		sessions: map[string]*scriptedSession{}, asks: map[messages.Operation]int{},
+		kept: map[string]messages.Address{},
 	}
 	s.shards.Store(1)
+	s.forged.Store("")
 	s.server.publish = s.published
 	return s
 }
@@ -122,23 +130,33 @@ const lostOnTheWay = time.Duration(-1)
 
 func (s *scripted) published(subject, reply string, data []byte) {
 	encoding := messages.EncodingOf("", data)
+	address, err := messages.DefaultPrefix.Parse(subject)
+	header := s.header(address)
 	deliver := func(m proto.Message) {
 		payload, err := messages.Encode(encoding, m)
 		if err != nil {
 			s.t.Error(err)
 		}
-		s.server.deliver(reply, payload)
+		s.server.deliverWith(reply, header, payload)
 	}
 	if subject == messages.DefaultPrefix.Info() {
-		deliver(&messages.Info{Shards: s.shards.Load(), Features: s.features})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asks[opInfo]++
+		var there time.Duration
+		if s.fate != nil {
+			there, _ = s.fate(opInfo)
+		}
+		after(there, func() {
+			deliver(&messages.Info{Shards: s.shards.Load(), Generation: s.generation.Load(), Features: s.features})
+		})
 		return
 	}
-	address, err := messages.DefaultPrefix.Parse(subject)
 	if err != nil {
 		return // it is of no interest
 	}
 	if address.Operation != messages.OpBatch {
-		s.asked(address.Operation, address.Key, data, func(r *messages.Reply) { deliver(r) })
+		s.asked(address, data, func(r *messages.Reply) { deliver(r) })
 		return
 	}
 	calls, err := messages.SplitBatch(messages.Protobuf, data)
@@ -153,14 +171,32 @@ func (s *scripted) published(subject, reply string, data []byte) {
 			answer(&messages.Reply{Status: messages.Status_INVALID})
 			continue
 		}
-		s.asked(call.Operation, call.Key, slices.Clone(call.Payload), answer)
+		of := address
+		of.Operation, of.Key = call.Operation, call.Key
+		s.asked(of, slices.Clone(call.Payload), answer)
 	}
 }
 
+// header returns the header of the answers to what was sent to an address; empty: they have none.
+func (s *scripted) header(a messages.Address) string {
+	present := strconv.FormatUint(uint64(s.generation.Load()), 10)
+	switch forged := s.forged.Load(); {
+	case forged != "":
+		present = forged.(string)
+	case !a.Direct || a.Shard.Generation == s.generation.Load():
+		return ""
+	}
+	return messages.HeaderGeneration + ": " + present
+}
+
 // asked carries a request out, as its fate is.
-func (s *scripted) asked(op messages.Operation, key string, data []byte, answer func(*messages.Reply)) {
+func (s *scripted) asked(to messages.Address, data []byte, answer func(*messages.Reply)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	op, key := to.Operation, to.Key
+	if op == messages.OpKeep {
+		s.kept[key] = to
+	}
 	m := messages.NewRequest(op)
 	if err := messages.Decode(messages.EncodingOf("", data), data, m); err != nil {
 		s.t.Error(err)
@@ -257,6 +293,13 @@ func (s *scripted) takeOver() {
 		x.losses = s.losses
 		s.prolong(id, ttls[id])
 	}
+}
+
+// reshard gives the service another number of shards. What it holds goes on as with a new owner.
+func (s *scripted) reshard(n uint32) {
+	s.takeOver()
+	s.shards.Store(n)
+	s.generation.Add(1)
 }
 
 // holds reports whether the lease of a token is held.

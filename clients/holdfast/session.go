@@ -256,7 +256,7 @@ func (x *session) failure() error {
 	return x.failing
 }
 
-// shut closes the session, when nothing of the client is to run any more.
+// shut closes the session, because nothing of the client is to run any more, or its shard is one no more.
 func (x *session) shut() {
 	x.mu.Lock()
 	defer x.unlock()

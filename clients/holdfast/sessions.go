@@ -68,7 +68,7 @@ type sessions struct {
 
 // sessionKind are what the leases of a session have in common.
 type sessionKind struct {
-	shard uint32
+	shard messages.Shard
 	ttl   time.Duration
 	// secret: they have the secret of the client. listens: notices about them are asked for.
 	secret, listens bool
@@ -79,11 +79,10 @@ func (s *sessions) of(key string, ttl time.Duration, o *acquireOptions) *session
 	if !s.may(o) {
 		return nil
 	}
-	shards := s.c.deployment.info.Load().Shards
-	k := sessionKind{shard: messages.ShardOf(key, shards), ttl: ttl, secret: o.secret.value != nil,
-		listens: s.listens(o)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	shard := s.c.deployment.info.Load().layout().Of(key) // mu is held, so that divide leaves no session of former shards
+	k := sessionKind{shard: shard, ttl: ttl, secret: o.secret.value != nil, listens: s.listens(o)}
 	if clock.Now().Before(s.refused) {
 		return nil
 	}
@@ -155,6 +154,17 @@ func (s *sessions) drop(x *session) {
 	defer s.mu.Unlock()
 	if s.current[x.kind] == x {
 		delete(s.current, x.kind)
+	}
+}
+
+// divide ends the sessions of other generations of shards than this one, as far as the client is concerned: their
+// leases are spread over several shards. Each moves with its next extension, which is soon, into the session of its
+// present shard.
+func (s *sessions) divide(generation uint32) {
+	for _, x := range s.all() {
+		if x.kind.shard.Generation != generation { // mutant: SessionsOfFormerShards
+			x.shut()
+		}
 	}
 }
 

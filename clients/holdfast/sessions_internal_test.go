@@ -467,7 +467,11 @@ func TestValidLocksAreHeld(t *testing.T) {
 						locks, most[l] = append(locks, l), ttl
 					}
 				case 4:
-					s.takeOver()
+					if r.IntN(2) == 0 {
+						s.reshard(1 + r.Uint32N(16))
+					} else {
+						s.takeOver()
+					}
 				case 5, 6:
 					if len(locks) > 0 {
 						n := r.IntN(len(locks))

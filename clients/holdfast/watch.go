@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -71,32 +70,29 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	if err := errors.Join(err, err2); err != nil {
 		return nil, &Error{Op: opWatch, Err: ErrUnavailable, Cause: err}
 	}
-	shards, err := c.shardsOf(ctx, selected)
+	shards, err := c.shards(ctx)
 	if err != nil {
 		return nil, err
 	}
 	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.deployment,
-		Reconnected: c.sender.Reconnected, Singly: &c.singly}
+		Shards: c.askShards, Reconnected: c.sender.Reconnected, Singly: &c.singly}
 	return watch.NewLoop(ctx, source, shards, options)
 }
 
-// shardsOf returns the shards that the pattern can touch.
-func (c *Client) shardsOf(ctx context.Context, p messages.Pattern) ([]uint32, error) {
-	info := c.deployment.info.Load()
-	if info == nil {
-		var err error
-		if info, err = c.Info(ctx); err != nil {
-			return nil, err
-		}
+// shards returns how the deployment divides its resources, as far as it is known.
+func (c *Client) shards(ctx context.Context) (messages.Shards, error) {
+	if info := c.deployment.info.Load(); info != nil {
+		return info.layout(), nil
 	}
-	if key := p.String(); !strings.ContainsAny(key, "*>") {
-		return []uint32{messages.ShardOf(key, info.Shards)}, nil
+	return c.askShards(ctx)
+}
+
+func (c *Client) askShards(ctx context.Context) (messages.Shards, error) {
+	info, err := c.deployment.ask(ctx)
+	if err != nil {
+		return messages.Shards{}, err
 	}
-	all := make([]uint32, info.Shards)
-	for i := range all {
-		all[i] = uint32(i)
-	}
-	return all, nil
+	return info.layout(), nil
 }
 
 // watchFailure returns the error that ends the loop.

@@ -67,7 +67,7 @@ func (b *batching) may(now time.Duration) (batches, try bool) {
 
 // batch is a batch that is being filled.
 type batch struct {
-	shard uint32
+	shard messages.Shard
 	calls []*attempt
 	// size is how many bytes it takes.
 	size int
@@ -77,7 +77,7 @@ type batch struct {
 // attempts of a shard, and those that go alone: they are the only one for their shard, or on no direct route, or not in
 // protobuf, or have a header.
 func bundle(queue []*attempt, maxBytes int) (batches []*batch, alone []*attempt) {
-	open := make(map[uint32]*batch)
+	open := make(map[messages.Shard]*batch)
 	for _, a := range queue {
 		size := messages.SizeCall(a.id, a.to.key, a.to.op, a.payload)
 		if !a.to.direct || a.header != nil || size > maxBytes || a.encoding != messages.Protobuf {

@@ -50,7 +50,7 @@ func TestBundle(t *testing.T) {
 	direct := func(id uint64, shard uint32, payload []byte) *attempt {
 		return &attempt{
 			id: id, payload: payload, encoding: messages.EncodingOf("", payload),
-			to: Route{direct: true, shard: shard, op: messages.OpGet, key: "k"},
+			to: Route{direct: true, shard: messages.Shard{Number: shard}, op: messages.OpGet, key: "k"},
 		}
 	}
 	protobuf := Encode(&messages.GetRequest{Stale: true})
@@ -104,7 +104,7 @@ func TestAnswersToABatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	const shard = 0
+	shard := messages.Shard{Generation: 2}
 	for name, c := range map[string]struct {
 		// serve answers a batch; nil: no node listens.
 		serve func(m *nats.Msg, calls []messages.SplitCall)
@@ -144,10 +144,10 @@ func TestAnswersToABatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close(t.Context())
-			s.SetDeployment(1, []string{messages.FeatureBatch})
+			s.SetDeployment(messages.Shards{Count: 1}, []string{messages.FeatureBatch})
 			s.batching.prove()
 			if c.serve != nil {
-				sub, err := nc.Subscribe(prefix.Batch(messages.Shard{Number: shard}), func(m *nats.Msg) {
+				sub, err := nc.Subscribe(prefix.Batch(shard), func(m *nats.Msg) {
 					calls, err := messages.SplitBatch(messages.Protobuf, m.Data)
 					if err != nil {
 						t.Error(err)

@@ -1,9 +1,12 @@
 package request
 
 import (
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -14,7 +17,7 @@ type Route struct {
 	// subject is that of a request about no single resource; empty: the others say where.
 	subject string
 	direct  bool
-	shard   uint32
+	shard   messages.Shard
 	op      messages.Operation
 	key     string
 }
@@ -25,7 +28,7 @@ func (r Route) of(p messages.Prefix) string {
 	case r.subject != "":
 		return r.subject
 	case r.direct:
-		return p.Direct(messages.Shard{Number: r.shard}, r.op, r.key)
+		return p.Direct(r.shard, r.op, r.key)
 	default:
 		return p.Operation(r.op, r.key)
 	}
@@ -39,11 +42,11 @@ const (
 	maxDetour = 30 * time.Second
 )
 
-// router chooses routes. Its zero shards is a number that is not known; then all routes are to any node.
+// router chooses routes. While its shards are not known, all routes are to any node.
 type router struct {
 	prefix messages.Prefix
 	begun  time.Time
-	shards atomic.Uint32
+	shards atomic.Pointer[messages.Shards]
 	detour detour
 }
 
@@ -51,10 +54,20 @@ type router struct {
 // node, which may be permitted to a user who may not use the direct subjects.
 func (r *router) route(op messages.Operation, key string, n int) Route {
 	shards := r.shards.Load()
-	if shards == 0 || n%2 == 1 || r.detour.lasts(r.now()) {
+	if shards == nil || n%2 == 1 || r.detour.lasts(r.now()) {
 		return Route{op: op, key: key}
 	}
-	return Route{direct: true, shard: messages.ShardOf(key, shards), op: op, key: key}
+	return Route{direct: true, shard: shards.Of(key), op: op, key: key}
+}
+
+// isOld reports whether a message shows that there may be other shards than the known ones: it comes from a direct
+// subject of a former generation, or from none that is served. Anybody who can answer may have made it up.
+func (r *router) isOld(m *nats.Msg, direct bool) bool {
+	if noResponders(m) {
+		return direct
+	}
+	present, known := m.Header.Get(messages.HeaderGeneration), r.shards.Load()
+	return present != "" && known != nil && present != strconv.FormatUint(uint64(known.Generation), 10)
 }
 
 func (r *router) now() time.Duration { return time.Since(r.begun) }

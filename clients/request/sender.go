@@ -33,6 +33,10 @@ type Config struct {
 	// Notice is called with each notice that others want the resource of a lease, on the goroutine of the subscription. It
 	// must not block. A notice may be forged. nil: they are dropped.
 	Notice func(*messages.Notice)
+	// Outdated is called when what [Sender.SetDeployment] has set may be out of date, for as long as it may: often, and
+	// on the goroutine of the subscription. It must not block. It is a hint, which may be forged; nothing depends on it.
+	// nil: nothing is called.
+	Outdated func()
 	// Reconnected is called when the connection is there again, since messages may have been lost. It must
 	// not block. nil: nothing is called.
 	Reconnected func()
@@ -109,10 +113,10 @@ func (s *Sender) Close(ctx context.Context) bool {
 	return s.goroutines.Wait(ctx)
 }
 
-// SetDeployment sets how many shards the deployment has and what it offers, as its info says. Until then no request
-// takes the direct route to the owner of its shard, and none is sent in a batch.
-func (s *Sender) SetDeployment(shards uint32, features []string) {
-	s.router.shards.Store(shards)
+// SetDeployment sets what shards the deployment has, and what it offers, as its info says. Until then no request takes
+// the direct route to the owner of its shard, and none is sent in a batch.
+func (s *Sender) SetDeployment(shards messages.Shards, features []string) {
+	s.router.shards.Store(&shards)
 	s.batching.offer(slices.Contains(features, messages.FeatureBatch))
 }
 
@@ -123,7 +127,7 @@ func (s *Sender) Route(op messages.Operation, key string, n int) Route {
 
 // RouteIn is [Sender.Route] of a request about something that is in a shard, as a session is, and not in that of its
 // key.
-func (s *Sender) RouteIn(shard uint32, op messages.Operation, key string, n int) Route {
+func (s *Sender) RouteIn(shard messages.Shard, op messages.Operation, key string, n int) Route {
 	r := s.router.route(op, key, n)
 	r.shard = shard
 	return r
@@ -287,8 +291,8 @@ func (s *Sender) tryBatch(queue []*attempt) {
 	}
 }
 
-func (s *Sender) publishBatch(shard uint32, id uint64, payload []byte) error {
-	return s.publishTo(s.router.prefix.Batch(messages.Shard{Number: shard}), s.names.of(id, true), nil, payload)
+func (s *Sender) publishBatch(shard messages.Shard, id uint64, payload []byte) error {
+	return s.publishTo(s.router.prefix.Batch(shard), s.names.of(id, true), nil, payload)
 }
 
 // finish publishes what needs no answer, and takes leave of the connection.
@@ -332,6 +336,7 @@ func (s *Sender) answered(m *nats.Msg) {
 	case !batched:
 		s.take(&Answer{ID: id, msg: m}, 0)
 	case noResponders(m):
+		s.check(m, true)
 		deliver(s.attempts.takeBatch(id), func(a *Answer) { a.msg = m })
 	default:
 		s.answeredBatch(id, m)
@@ -353,6 +358,7 @@ func (s *Sender) answeredBatch(id uint64, m *nats.Msg) {
 	if messages.DecodeReply(messages.Protobuf, m.Data, &reply) != nil {
 		return
 	}
+	s.check(m, true)
 	s.batching.prove()
 	for _, answer := range reply.GetAnswers() {
 		if answer.GetId() > 0 {
@@ -391,6 +397,9 @@ func (s *Sender) take(a *Answer, batch uint64) {
 		}
 		return
 	}
+	if a.msg != nil {
+		s.check(a.msg, a.direct)
+	}
 	if a.direct && !a.NoResponders() {
 		s.router.detour.end()
 	}
@@ -398,6 +407,13 @@ func (s *Sender) take(a *Answer, batch uint64) {
 		s.attempts.grant(a.ID)
 	}
 	t.receive(a)
+}
+
+// check reports if an answer shows that the deployment may have other shards than the known ones.
+func (s *Sender) check(m *nats.Msg, direct bool) {
+	if s.cfg.Outdated != nil && s.router.isOld(m, direct) {
+		s.cfg.Outdated()
+	}
 }
 
 // orphan takes in an answer that is not expected any more.

@@ -45,6 +45,8 @@ type CompactedError struct {
 	Begins time.Time
 
 	cursor Cursor
+	// begins: what is missing was made before the generation of shards began.
+	begins bool
 }
 
 // Error returns one line for a person.
@@ -58,8 +60,8 @@ func (e *CompactedError) Error() string {
 // Unwrap returns [ErrCompacted].
 func (e *CompactedError) Unwrap() error { return ErrCompacted }
 
-func compacted(shard uint32, oldest *stored) *CompactedError {
+func compacted(shard messages.Shard, oldest *stored) *CompactedError {
 	return &CompactedError{
-		Shard: shard, Begins: oldest.at(), cursor: Cursor{shard: shard, number: oldest.GetNumber() - 1},
+		Shard: shard.Number, Begins: oldest.at(), cursor: Cursor{shard: shard.Number, number: oldest.GetNumber() - 1},
 	}
 }

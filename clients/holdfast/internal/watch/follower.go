@@ -32,11 +32,17 @@ func (f *follower) follow(ctx context.Context, deliver func(stored) error) error
 	}
 }
 
-// read reads what is there and what follows. A server that is behind begins too early.
+// read reads what is there and what follows. A server that is behind begins too early. The last commit is delivered
+// although it has been read, because it may close the journal.
 func (f *follower) read(ctx context.Context, deliver func(stored) error) error {
-	from, err := f.behind(ctx, f.number)
+	from, last, err := f.behind(ctx, f.number)
 	if err != nil {
 		return err
+	}
+	if last != nil {
+		if err := deliver(*last); err != nil {
+			return err
+		}
 	}
 	return f.Reader.read(ctx, from, journal.CommitKeys+">", func(position uint64, r *journal.Record) error {
 		c := r.GetCommit()

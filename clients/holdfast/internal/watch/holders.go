@@ -61,7 +61,7 @@ func (r *Reader) holders(ctx context.Context, selected Selection) (h *holders, e
 			return nil, err
 		}
 	}
-	return nil, unavailable(fmt.Errorf("shard %d: cannot read the present holders: %w", r.shard, err))
+	return nil, unavailable(fmt.Errorf("shard %d: cannot read the present holders: %w", r.shard.Number, err))
 }
 
 func (r *Reader) readHolders(ctx context.Context, selected Selection) (*holders, error) {

@@ -41,75 +41,71 @@ type Step struct {
 	After  Cursor
 }
 
-// Loop yields what happens in the journals of several shards. It belongs to one goroutine.
+// Loop yields what happens in the journals of several shards. When the deployment gets another number of shards, it
+// reads the former journals to their ends, and then the next ones. It belongs to one goroutine.
 type Loop struct {
-	options  Options
-	journals []*Reader
-	yield    func(Step) bool
+	options    Options
+	source     Source
+	generation *generation
+	yield      func(Step) bool
 	// at is how far it has come, end where to stop: nowhere, if it is zero.
 	at, end Position
 	// moved: it has come further than was yielded.
 	moved bool
+	// absent is since when the next generation is not there, though its journals were closed for it; zero: it is.
+	absent time.Time
 }
 
 // ErrLeft says that the loop was left, or ended as [Options.UntilNow] says.
 var ErrLeft = errors.New("loop left")
 
-// NewLoop opens the journals of the shards, and finds where to begin in them. If commits are missing there,
-// it is a [*CompactedError].
-func NewLoop(ctx context.Context, src Source, shards []uint32, t Options) (*Loop, error) {
-	l := &Loop{options: t}
-	for _, shard := range shards {
-		r, err := Open(ctx, src, shard)
-		if err != nil {
-			return nil, err
-		}
-		l.journals = append(l.journals, r)
-	}
-	return l, l.begin(ctx)
+// NewLoop opens the journals that the options select, of a deployment with these shards, and finds where to begin in
+// them. If commits are missing there, it is a [*CompactedError].
+func NewLoop(ctx context.Context, src Source, shards messages.Shards, t Options) (*Loop, error) {
+	l := &Loop{options: t, source: src}
+	return l, l.begin(ctx, shards)
 }
 
-// begin finds the position to begin at, and the one to stop at. If commits are missing behind the former, it
-// reports that as soon as it knows the oldest position of every shard.
-func (l *Loop) begin(ctx context.Context) error {
-	var missing *CompactedError
-	for _, r := range l.journals {
-		if l.options.UntilNow {
-			end, err := r.now(ctx)
-			if err != nil {
-				return err
-			}
-			l.end.cursors = append(l.end.cursors, end)
+// begin finds the position to begin at, and the one to stop at.
+func (l *Loop) begin(ctx context.Context, shards messages.Shards) error {
+	from := l.options.From
+	if l.options.UntilNow || from.generation > shards.Generation { // there may be later ones, which end the loop
+		if present, err := askOnce(ctx, l.source.Shards); err == nil {
+			shards = present
 		}
-		at, err := l.start(ctx, r)
-		if gone := (*CompactedError)(nil); errors.As(err, &gone) {
-			at, err = gone.cursor, nil
-			if missing == nil {
-				missing = gone
-			}
-		}
-		if err != nil {
+	}
+	g, err := l.open(ctx, shards, patience)
+	if err == nil && l.options.UntilNow {
+		l.end, err = g.now(ctx)
+	}
+	if err == nil && !from.IsZero() && from.generation != g.Generation {
+		g, err = l.openAt(ctx, from, g)
+	}
+	for err == nil {
+		err = l.enter(ctx, g, l.start)
+		gone := (*CompactedError)(nil)
+		if !errors.As(err, &gone) || !gone.begins {
 			return err
 		}
-		l.at.cursors = append(l.at.cursors, at)
+		former, failed := l.former(ctx, g)
+		if failed == nil && former == nil {
+			return gone
+		}
+		g, err = former, failed
 	}
-	if missing != nil {
-		missing.Oldest = Advance(l.at, missing.cursor)
-		return missing
-	}
-	return nil
+	return err
 }
 
 // start returns where to begin in one shard; nowhere yet, if the present holders are yielded before.
 func (l *Loop) start(ctx context.Context, r *Reader) (Cursor, error) {
-	at := Cursor{shard: r.shard}
+	at := Cursor{shard: r.shard.Number}
 	switch {
 	case !l.options.From.IsZero():
-		at, ok := l.options.From.of(r.shard)
+		at, ok := l.options.From.of(r.shard.Number)
 		if !ok {
 			return at, invalid("position", "one of all shards that the pattern can touch", l.options.From.String())
 		}
-		_, err := r.behind(ctx, at.number)
+		_, _, err := r.behind(ctx, at.number)
 		return at, err
 	case l.options.Since != nil:
 		number, err := r.since(ctx, *l.options.Since)
@@ -137,7 +133,7 @@ func (l *Loop) Run(ctx context.Context, yield func(Step) bool) error {
 		}
 	}
 	err := l.changes(ctx)
-	if gone := (*CompactedError)(nil); errors.As(err, &gone) {
+	if gone := (*CompactedError)(nil); errors.As(err, &gone) && gone.Oldest.IsZero() {
 		gone.Oldest = Advance(l.at, gone.cursor)
 	}
 	return err
@@ -145,7 +141,7 @@ func (l *Loop) Run(ctx context.Context, yield func(Step) bool) error {
 
 // present yields the holders of one shard after the other.
 func (l *Loop) present(ctx context.Context) error {
-	for _, r := range l.journals {
+	for _, r := range l.generation.journals {
 		h, err := r.holders(ctx, l.options.Selection)
 		if err != nil {
 			return err
@@ -157,9 +153,17 @@ func (l *Loop) present(ctx context.Context) error {
 				return ErrLeft
 			}
 		}
-		l.at = Advance(l.at, Cursor{shard: r.shard, number: h.number})
+		l.at = Advance(l.at, Cursor{shard: r.shard.Number, number: h.number})
 	}
 	return nil
+}
+
+// mark yields a bookmark if the loop has come further without an event.
+func (l *Loop) mark() error {
+	if !l.moved {
+		return nil
+	}
+	return l.bookmark()
 }
 
 func (l *Loop) bookmark() error {
@@ -177,34 +181,75 @@ type arrival struct {
 	err    error
 }
 
-// changes yields what all shards bring. Each follower waits until its commit is taken, and has ended when
-// changes returns.
+// changes yields what all shards bring, of one generation after the other.
 func (l *Loop) changes(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	arrivals := make(chan arrival)
-	var followers sync.WaitGroup
-	defer followers.Wait()
-	defer cancel()
-	for i, r := range l.journals {
-		f := &follower{Reader: r, sequence: sequence{number: l.at.cursors[i].number}}
-		followers.Go(func() { f.bring(ctx, i, arrivals) })
-	}
 	var tick <-chan time.Time
 	if l.options.Bookmarks > 0 {
 		ticker := time.NewTicker(l.options.Bookmarks)
 		defer ticker.Stop()
 		tick = ticker.C
 	}
-	for !l.ended() {
-		if err := l.next(ctx, arrivals, tick); err != nil {
+	for {
+		closed, err := l.read(ctx, tick)
+		if err == nil {
+			err = l.follow(ctx, closed)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return ErrLeft
+}
+
+// read yields what the shards of the generation bring, and returns what has closed them for good. Each follower waits
+// until its commit is taken, and has ended when read returns.
+func (l *Loop) read(ctx context.Context, tick <-chan time.Time) (*journal.Closed, error) {
+	reading, cancel := context.WithCancel(ctx)
+	arrivals := make(chan arrival)
+	var followers sync.WaitGroup
+	defer followers.Wait()
+	defer cancel()
+	for i, r := range l.generation.journals {
+		f := &follower{Reader: r, sequence: sequence{number: l.at.cursors[i].number}}
+		followers.Go(func() { f.bring(reading, i, arrivals) })
+	}
+	var look <-chan time.Time
+	var pause time.Duration
+	for !l.ended() {
+		closed := l.generation.closing()
+		switch {
+		case closed == nil:
+			look, pause, l.absent = nil, 0, time.Time{}
+		case look == nil:
+			final, err := l.isFinal(ctx, closed)
+			if err != nil || final {
+				return closed, err
+			}
+			pause = min(max(2*pause, shortestPause), longestLook)
+			look = time.After(pause)
+		}
+		select {
+		case <-look:
+			look = nil
+		case a := <-arrivals:
+			if err := l.take(a); err != nil {
+				return nil, err
+			}
+		case <-tick:
+			if err := l.mark(); err != nil {
+				return nil, err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return nil, ErrLeft
 }
 
 // ended reports whether all has been yielded that was asked for.
 func (l *Loop) ended() bool {
+	if l.at.generation != l.end.generation {
+		return !l.end.IsZero() && l.at.generation > l.end.generation
+	}
 	for i, end := range l.end.cursors {
 		if l.at.cursors[i].number < end.number {
 			return false
@@ -227,26 +272,16 @@ func (f *follower) bring(ctx context.Context, index int, arrivals chan<- arrival
 	_ = send(arrival{err: err}) // unless the loop has ended
 }
 
-func (l *Loop) next(ctx context.Context, arrivals <-chan arrival, tick <-chan time.Time) error {
-	select {
-	case a := <-arrivals:
-		if a.err != nil {
-			return a.err
-		}
-		return l.take(a)
-	case <-tick:
-		if l.moved {
-			return l.bookmark()
-		}
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // take yields what is selected of a commit, but for what was yielded before the loop.
 func (l *Loop) take(a arrival) error {
+	if a.err != nil {
+		return a.err
+	}
+	l.generation.closed[a.index] = a.commit.GetClosed()
 	at := l.at.cursors[a.index]
+	if a.commit.GetNumber() <= at.number {
+		return nil // the loop begins behind it
+	}
 	events := slices.DeleteFunc(journal.Events(at.shard, a.commit.position, a.commit.Commit),
 		func(m *messages.Event) bool {
 			return m.GetIndex() < at.index || !l.options.wants(m.GetKind()) ||

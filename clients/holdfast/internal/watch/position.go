@@ -8,8 +8,11 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Position is documented as holdfast.Position.
-type Position struct{ cursors []Cursor }
+// Position is documented as holdfast.Position. Its cursors are those of shards of one generation.
+type Position struct {
+	generation uint32
+	cursors    []Cursor
+}
 
 // Cursor is how far the journal of one shard has been read: up to and with the commit of that number,
 // and the first index changes of the next one.
@@ -26,20 +29,33 @@ func ParsePosition(s string) (Position, error) {
 	if s == "" {
 		return p, nil
 	}
-	for part := range strings.SplitSeq(s, ",") {
+	refused := &messages.InvalidError{
+		Field: "position", Rule: "as an event has it, like 0:17,1:99.2 or 2/0:17,1:99.2", Got: excerpt(s),
+	}
+	cursors := s
+	if generation, rest, later := strings.Cut(s, "/"); later {
+		p.generation, cursors = uint32(atoi(generation, 32)), rest
+		if generation != strconv.FormatUint(uint64(p.generation), 10) || p.generation == 0 {
+			return Position{}, refused
+		}
+	}
+	for part := range strings.SplitSeq(cursors, ",") {
 		c, ok := parseCursor(part)
 		if !ok || len(p.cursors) > 0 && c.shard <= p.cursors[len(p.cursors)-1].shard {
-			return Position{}, &messages.InvalidError{Field: "position", Rule: "as an event has it, like 0:17,1:99.2",
-				Got: excerpt(s)}
+			return Position{}, refused
 		}
 		p.cursors = append(p.cursors, c)
 	}
 	return p, nil
 }
 
-// String returns the position as text: for each shard its number, a colon, and how far.
+// String returns the position as text: the generation of shards and a slash, unless it is the first; and for each shard
+// its number, a colon, and how far.
 func (p Position) String() string {
 	var b strings.Builder
+	if p.generation > 0 {
+		b.WriteString(strconv.FormatUint(uint64(p.generation), 10) + "/")
+	}
 	for i, c := range p.cursors {
 		if i > 0 {
 			b.WriteByte(',')

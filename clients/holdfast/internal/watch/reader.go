@@ -25,9 +25,17 @@ const (
 	// shortestPause and longestPause lie between two questions; an election inside NATS takes 4 to 9 s.
 	shortestPause = 5 * time.Millisecond
 	longestPause  = 250 * time.Millisecond
+	// metaShards is the number of shards in the metadata of a bucket.
+	metaShards = "holdfast.shards"
+	// longestLook is the longest pause between two looks whether closed journals are closed for good.
+	longestLook = time.Second
 	// staleTries, with the pauses between them, are longer than a server can believe to lead a stream
 	// after it was deposed.
 	staleTries = 120
+	// patience is how long a server may say that a bucket is not there which is; formerPatience is enough for one that is
+	// hardly there any more.
+	patience       = staleTries * longestPause
+	formerPatience = 5 * time.Second
 )
 
 // Source is where the journals of a deployment are read.
@@ -38,6 +46,8 @@ type Source struct {
 	// JetStream itself.
 	Imported jetstream.JetStream
 	Prefix   messages.Prefix
+	// Shards asks the service how the deployment divides its resources.
+	Shards func(context.Context) (messages.Shards, error)
 	// Reconnected returns a channel that is closed when the connection is there again after an interruption.
 	Reconnected func() <-chan struct{}
 	// Singly is set when NATS has refused a consumer to the user: records are then asked for one by one.
@@ -48,11 +58,13 @@ type Source struct {
 type Reader struct {
 	src    Source
 	stream jetstream.Stream
-	shard  uint32
+	shard  messages.Shard
 	name   string // of the stream
 	keys   string // what every subject begins with: $KV.HOLDFAST_3.
 	// imported: the journal is in another account.
 	imported bool
+	// patience is how long JetStream may say that there is no such bucket.
+	patience time.Duration
 }
 
 // stored is a commit where it stands.
@@ -61,12 +73,17 @@ type stored struct {
 	position uint64
 }
 
+// begins reports whether the commit is the one with which a journal begins that was filled from other ones. All its
+// events were published when it was made, as of no commit of an owner.
+func (s stored) begins() bool { return s.GetPublished() == s.GetNumber() }
+
 func (s stored) at() time.Time { return time.UnixMilli(s.GetAtMs()) }
 
-// Open returns a reader of the shard's bucket. It waits until JetStream answers or ctx ends.
-func Open(ctx context.Context, src Source, shard uint32) (*Reader, error) {
-	bucket := src.Prefix.Bucket(messages.Shard{Number: shard})
-	r := &Reader{src: src, shard: shard, name: "KV_" + bucket, keys: "$KV." + bucket + "."}
+// Open returns a reader of the shard's bucket. It waits until JetStream answers or ctx ends; where it says for as long
+// as patience that there is none, it is [jetstream.ErrStreamNotFound].
+func Open(ctx context.Context, src Source, shard messages.Shard, patience time.Duration) (*Reader, error) {
+	bucket := src.Prefix.Bucket(shard)
+	r := &Reader{src: src, shard: shard, name: "KV_" + bucket, keys: "$KV." + bucket + ".", patience: patience}
 	var err error
 	r.stream, err = ask(ctx, r, func(ctx context.Context) (jetstream.Stream, error) {
 		api := src.JetStream
@@ -81,6 +98,17 @@ func Open(ctx context.Context, src Source, shard uint32) (*Reader, error) {
 		return stream, err
 	})
 	return r, err
+}
+
+// shards returns how many shards the bucket was made for.
+func (r *Reader) shards() (messages.Shards, error) {
+	said := r.stream.CachedInfo().Config.Metadata[metaShards]
+	n := atoi(said, 32)
+	if n < 1 || n > messages.MaxShards {
+		return messages.Shards{}, unavailable(fmt.Errorf("stream %s: it says %s=%q, which no Holdfast writes", r.name,
+			metaShards, said))
+	}
+	return messages.Shards{Generation: r.shard.Generation, Count: uint32(n)}, nil
 }
 
 // first returns the oldest commit, nil if there is none.
@@ -192,7 +220,7 @@ func (r *Reader) permanent(err error, asked time.Duration) error {
 		return nats.ErrConnectionClosed
 	}
 	var refusal jetstream.JetStreamError
-	if errors.As(err, &refusal) && refusal.APIError() != nil && final(refusal.APIError().Code, asked) {
+	if errors.As(err, &refusal) && refusal.APIError() != nil && r.final(refusal.APIError().Code, asked) {
 		return fmt.Errorf("stream %s: %w", r.name, err)
 	}
 	return r.forbidden()
@@ -200,12 +228,12 @@ func (r *Reader) permanent(err error, asked time.Duration) error {
 
 // final reports whether a refusal with this code will stay one. A cluster that has just elected a leader may
 // not know of a stream that is there, and says 404.
-func final(code int, asked time.Duration) bool {
+func (r *Reader) final(code int, asked time.Duration) bool {
 	switch code {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
 		return false
 	case http.StatusNotFound:
-		return asked >= staleTries*longestPause
+		return asked >= r.patience
 	}
 	return code/100 == 4
 }

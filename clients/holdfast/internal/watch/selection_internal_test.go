@@ -54,7 +54,7 @@ func TestSelection(t *testing.T) {
 		var changed []string
 		l := &Loop{
 			options: Options{Selection: selected},
-			at:      Position{cursors: []Cursor{{}}},
+			at:      Position{cursors: []Cursor{{}}}, generation: &generation{closed: make([]*journal.Closed, 1)},
 			yield: func(s Step) bool {
 				changed = append(changed, s.Change.GetLease().GetTenant()+" "+s.Change.GetLease().GetResource())
 				return true
