@@ -30,8 +30,8 @@ func (s Shards) Shard(number uint32) Shard { return Shard{Generation: s.Generati
 // ShardsOf returns what the service says about its shards.
 func ShardsOf(i *Info) Shards { return Shards{Generation: i.GetGeneration(), Count: i.GetShards()} }
 
-// level is the shard in a subject: 3, and 2-3 in generation 2.
-func (s Shard) level() string { return s.join("-") }
+// String returns the shard as in a subject: 3, and 2-3 in generation 2.
+func (s Shard) String() string { return s.join("-") }
 
 // bucket is the shard in the name of its bucket: 3, and 2_3 in generation 2.
 func (s Shard) bucket() string { return s.join("_") }
@@ -53,7 +53,7 @@ func parseShard(level string) (s Shard, err error) {
 	g, err := strconv.ParseUint(generation, 10, 32)
 	n, err2 := strconv.ParseUint(number, 10, 32)
 	s = Shard{Generation: uint32(g), Number: uint32(n)}
-	if err != nil || err2 != nil || s.level() != level {
+	if err != nil || err2 != nil || s.String() != level {
 		return Shard{}, Invalid("shard", "a number, or a generation above 0, a hyphen and a number", quote(level))
 	}
 	return s, nil

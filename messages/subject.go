@@ -123,7 +123,7 @@ func (p Prefix) Shard(shard Shard) string {
 
 // shard returns what the direct subjects of a shard begin with.
 func (p Prefix) shard(shard Shard) string {
-	return string(p) + "." + shardLevel + "." + shard.level() + "."
+	return string(p) + "." + shardLevel + "." + shard.String() + "."
 }
 
 // Tenant returns the prefix of a tenant's subjects: holdfast.tenant.<account>. Below it are the same subjects as below

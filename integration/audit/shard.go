@@ -36,8 +36,12 @@ type Shard struct {
 	// commit has all that was decided before it; 0: that is not known.
 	Remember time.Duration
 
-	number   uint32
-	partial  bool
+	number  uint32
+	partial bool
+	// copies: the journal has begun with a copy of those of the generation before, which ended at base, and whose copier
+	// opened it first.
+	copies   bool
+	base     journal.Tail
 	position uint64
 	// first is the position of the first record that was read.
 	first     uint64
@@ -70,6 +74,21 @@ func NewPartial(shard uint32) *Shard {
 	s := New(shard)
 	s.partial = true
 	return s
+}
+
+// Succeed makes the checker that of a journal of the next generation of shards. former have read all journals of the one
+// before to their ends, and are not used any more. mine reports which resources are in the shard.
+func (s *Shard) Succeed(former []*Shard, mine func(resource string) bool) {
+	s.copies = true
+	for _, f := range former {
+		s.base.Number, s.base.Epoch = max(s.base.Number, f.tail.Number), max(s.base.Epoch, f.tail.Epoch)
+		s.position, s.floor = max(s.position, f.position), max(s.floor, f.floor)
+		for name, r := range f.resources {
+			if mine(name) {
+				s.resources[name] = r
+			}
+		}
+	}
 }
 
 // Position is where the last record stands that was read.
@@ -165,11 +184,12 @@ func (s *Shard) commit(c *journal.Commit) {
 	}
 	s.published = c.GetPublished()
 	s.forgetting(c)
-	if c.GetOpened() {
+	if c.GetOpened() && !s.copies {
 		for _, r := range s.resources {
 			r.opened(c, s.handOver)
 		}
 	}
+	s.copies = false
 	if s.handOver = c.GetHandOver(); s.handOver != nil {
 		for name, r := range s.resources {
 			r.handsOver(c, s.of(name))
@@ -209,6 +229,10 @@ func (s *Shard) follow(c *journal.Commit) (last journal.Tail) {
 		opened = 1
 	}
 	switch begins := s.tail == (journal.Tail{}); {
+	case s.copies:
+		if c.GetNumber() <= s.base.Number || c.GetEpoch() <= s.base.Epoch {
+			s.wrong("", "the journals before end at commit %d of epoch %d", s.base.Number, s.base.Epoch)
+		}
 	case begins && !s.partial && c.GetNumber() != 1:
 		s.wrong("", "it follows commit 0")
 	case !begins && s.partial && c.GetNumber() > s.tail.Number+1:
@@ -232,7 +256,7 @@ func (s *Shard) follow(c *journal.Commit) (last journal.Tail) {
 
 // written checks who wrote the commit. The product reads journals with [journal.Tail] too, so this does not.
 func (s *Shard) written(last journal.Tail, c *journal.Commit) {
-	by, begins := c.GetWriter(), s.partial && last == (journal.Tail{})
+	by, begins := c.GetWriter(), (s.partial || s.copies) && last == (journal.Tail{})
 	switch {
 	case c.GetOpened():
 		if s.openers[by.GetIncarnation()] || c.GetEpoch() != last.Epoch+1 && !begins {

@@ -138,7 +138,9 @@ func (i *inbox) all(n int) map[uint64]*messages.Reply {
 		}
 	}
 	key := keysOf("behind", 1)[0]
-	i.wantNothing(i.sub, func() { i.client.ask(messages.DefaultPrefix.Direct(messages.Shard{Number: batchShard}, messages.OpGet, key), ``) })
+	i.wantNothing(i.sub, func() {
+		i.client.ask(messages.DefaultPrefix.Direct(messages.Shard{Number: batchShard}, messages.OpGet, key), ``)
+	})
 	return got
 }
 

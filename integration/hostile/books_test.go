@@ -72,7 +72,7 @@ func (b *books) read(ctx context.Context) {
 	for shard := range b.deployment.Shards() {
 		last, err := b.deployment.Bucket(shard).Replay(ctx, b.at[shard],
 			func(position uint64, r *journal.Record) error {
-				b.journal.Add(shard, position, r)
+				b.journal.Add(messages.Shard{Number: shard}, position, r)
 				b.at[shard] = position
 				b.note(r)
 				return nil

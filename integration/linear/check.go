@@ -189,7 +189,7 @@ func (c *checking) settled(resource string, operations []Operation) bool {
 	if err != nil || c.journal == nil || c.journal.Shards() == 0 {
 		return err == nil
 	}
-	return c.journal.opened(messages.ShardOf(key, c.journal.Shards()), c.began) == 0
+	return c.journal.opened(key, c.began) == 0
 }
 
 // err returns the violations, so that the report of a test shows them: the first few of each check, for one

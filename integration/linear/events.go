@@ -276,13 +276,16 @@ func (e *Events) Stop() {
 	<-e.done
 }
 
-// facts are all events of the journal, in the order of each shard.
-func (j *Journal) facts() [][]fact {
-	all := make([][]fact, len(j.shards))
-	for shard, log := range j.shards {
-		for _, r := range log {
-			for _, e := range journal.Events(uint32(shard), r.position, r.GetCommit()) {
-				all[shard] = append(all[shard], published(e))
+// facts are all events of the journal, in the order of each shard: those of a number, one generation behind the other.
+func (j *Journal) facts() (all [][]fact) {
+	for _, l := range j.inUse() {
+		n := l.shard.Number
+		for uint32(len(all)) <= n {
+			all = append(all, nil)
+		}
+		for _, r := range l.records {
+			for _, e := range journal.Events(n, r.position, r.GetCommit()) {
+				all[n] = append(all[n], published(e))
 			}
 		}
 	}

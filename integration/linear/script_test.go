@@ -210,7 +210,7 @@ func (b *book) put(c *journal.Commit) *book {
 	if c.GetWriter() == nil {
 		c.Writer = &journal.Writer{Node: "n1", Incarnation: c.GetEpoch()}
 	}
-	b.Add(0, n, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}})
+	b.Add(messages.Shard{}, n, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}})
 	return b
 }
 

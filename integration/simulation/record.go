@@ -10,11 +10,11 @@ import (
 
 // stored notes a record of a journal when it is committed: a compaction removes it later.
 func (w *world) stored(stream string, position uint64, subject string, data []byte) {
-	var shard uint32
-	if _, err := fmt.Sscanf(stream, "KV_HOLDFAST_%d", &shard); err != nil {
+	shard, ok := shardOf(stream)
+	if !ok {
 		return
 	}
-	key := strings.TrimPrefix(subject, fmt.Sprintf("$KV.HOLDFAST_%d.", shard))
+	key := strings.TrimPrefix(subject, "$KV."+strings.TrimPrefix(stream, "KV_")+".")
 	r, err := journal.Decode(key, data)
 	if err != nil {
 		w.note(fmt.Errorf("%s: position %d: %s: %w", stream, position, key, err))
@@ -38,4 +38,15 @@ func (w *world) stored(stream string, position uint64, subject string, data []by
 	case r.GetCommit().GetHandOver() != nil:
 		w.records["hand-over"]++
 	}
+}
+
+// shardOf returns the shard that keeps its journal in a stream.
+func shardOf(stream string) (s messages.Shard, ok bool) {
+	name := strings.TrimPrefix(stream, "KV_HOLDFAST_")
+	if _, err := fmt.Sscanf(name, "%d_%d", &s.Generation, &s.Number); err == nil {
+		return s, true
+	}
+	s.Generation = 0
+	_, err := fmt.Sscanf(name, "%d", &s.Number)
+	return s, err == nil
 }

@@ -52,7 +52,7 @@ func (b *books) read(ctx context.Context) {
 				for _, v := range s.Read(position, r) {
 					b.err = errors.Join(b.err, errors.New(v.String()))
 				}
-				b.recent.Add(uint32(shard), position, r)
+				b.recent.Add(messages.Shard{Number: uint32(shard)}, position, r)
 				return nil
 			})
 		if err != nil && ctx.Err() == nil {
