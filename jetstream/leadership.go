@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 const (
@@ -177,5 +176,5 @@ func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 }
 
 func (l *Leadership) stream(shard uint32) string {
-	return streamName(l.deployment.prefix.Bucket(messages.Shard{Number: shard}))
+	return streamName(l.deployment.layout.bucket(shard))
 }

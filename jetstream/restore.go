@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 // finishTimeout bounds the look whether a restore was finished, if the answer that says so was lost.
@@ -92,7 +91,7 @@ func (r *Restore) isFinished(ctx context.Context, shard uint32) bool {
 }
 
 func (r *Restore) name(shard uint32) string {
-	return r.opener.layout.prefix.Bucket(messages.Shard{Number: shard})
+	return r.opener.layout.bucket(shard)
 }
 
 func (r *Restore) disturbed(shard uint32) error {
@@ -132,6 +131,13 @@ func (r *Restore) leftovers(ctx context.Context) ([]uint32, error) {
 					"choose another prefix, or remove it with `nats stream rm %s`",
 				ErrNotEmpty, events, events)
 	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, err
+	}
+	register := r.opener.layout.prefix.Register()
+	if _, err := r.opener.api.Stream(ctx, streamName(register)); err == nil {
+		return nil, fmt.Errorf("%w: there is the bucket %s, which says that the number of shards was changed; "+
+			"restore into an empty data directory, another account or another prefix", ErrNotEmpty, register)
+	} else if !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, ErrForbidden) {
 		return nil, err
 	}
 	shards, err := r.opener.existing(ctx)

@@ -173,6 +173,9 @@ func (p Prefix) Announcement(name string) string {
 	return string(p) + "." + nodeLevel + ".~announce." + name
 }
 
+// Resharding returns the subject on which the coordinator of a change of the number of shards reaches all nodes.
+func (p Prefix) Resharding() string { return string(p) + "." + nodeLevel + ".~reshard" }
+
 // NodeSubject returns a subject on which other nodes forward requests to one process:
 // holdfast.node.~door.<incarnation>.acquire.<key>. Below may be ">", to subscribe.
 func (p Prefix) NodeSubject(incarnation uint64, below string) string {
@@ -188,6 +191,9 @@ func (p Prefix) Nodes() string { return string(p) + "." + nodeLevel + ".>" }
 func (p Prefix) Bucket(shard Shard) string {
 	return p.name() + "_" + shard.bucket()
 }
+
+// Register returns the name of the KV bucket that says which generation of shards is in use: HOLDFAST_SHARDS.
+func (p Prefix) Register() string { return p.name() + "_SHARDS" }
 
 // EventStream returns the name of the stream that retains events: HOLDFAST_EVENTS.
 func (p Prefix) EventStream() string {

@@ -12,7 +12,7 @@ import (
 //   - 2: leases may be shared
 //   - 3: leases may have a secret, their metadata may change, and a lost lease may hold its resource back
 //   - 4: a lease may have several tokens, or a shortest hold
-//   - 5: a journal may be closed
+//   - 5: a journal may be closed, and there is a register of generations
 const Format = 5
 
 const (
@@ -25,7 +25,7 @@ const (
 // SetFormat gives the record the oldest format that has all that is in it. The body must not change any more.
 func (x *Record) SetFormat() {
 	x.Format = plainFormat
-	if x.GetCommit().GetClosed() != nil {
+	if x.GetCommit().GetClosed() != nil || x.GetRegister() != nil {
 		x.Format = Format
 	} else if slices.ContainsFunc(x.GetCommit().GetChanges(), func(c *Change) bool { return c.GetGrant().isNew() }) ||
 		slices.ContainsFunc(x.GetPage().GetEntries(), (*Entry).isNew) {
@@ -62,6 +62,8 @@ func (x *Record) Describe() string {
 		return fmt.Sprintf("commit %d of epoch %d", body.Commit.GetNumber(), body.Commit.GetEpoch())
 	case *Record_Page:
 		return fmt.Sprintf("page %s at commit %d", body.Page.Name(), body.Page.GetNumber())
+	case *Record_Register:
+		return fmt.Sprintf("register of generation %d", body.Register.GetPresent().GetGeneration())
 	}
 	return "record without a body"
 }

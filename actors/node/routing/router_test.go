@@ -44,7 +44,7 @@ func keys(all []routing.Envelope) []string {
 // A shard that returns its waiting requests does not get the first one again while it returns the others.
 func TestReturnedRequestsStayInOrder(t *testing.T) {
 	c := &recorder{}
-	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+	r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
 	leaving := &actors.Shard{}
 	r.SetOwner(leaving, 0)
 	r.Return(routing.Envelope{Key: "w0"})
@@ -62,7 +62,7 @@ func TestReturnedRequestsStayInOrder(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &recorder{}
-		r := routing.NewRouter(3, 2, actors.SystemClock(), c)
+		r := routing.NewRouter(messages.Shard{Number: 3}, 2, actors.SystemClock(), c)
 		for range 3 {
 			r.Return(routing.Envelope{})
 		}
@@ -98,7 +98,7 @@ func TestQueueIsBounded(t *testing.T) {
 func TestMissingOwnerLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &recorder{}
-		r := routing.NewRouter(3, 10, actors.SystemClock(), c)
+		r := routing.NewRouter(messages.Shard{Number: 3}, 10, actors.SystemClock(), c)
 		for range 2 {
 			r.SetOwner(nil, 0)
 			for range 9 {
@@ -126,7 +126,7 @@ func TestMissingOwnerLasts(t *testing.T) {
 func TestSomeRequestsDoNotWait(t *testing.T) {
 	for _, op := range messages.Operations {
 		c := &recorder{}
-		r := routing.NewRouter(3, 10, actors.SystemClock(), c)
+		r := routing.NewRouter(messages.Shard{Number: 3}, 10, actors.SystemClock(), c)
 		r.Return(routing.Envelope{Operation: op})
 		r.Route(routing.Envelope{Operation: op})
 		r.SetOwner(nil, 7)
@@ -149,7 +149,7 @@ func TestSomeRequestsDoNotWait(t *testing.T) {
 // The answer to a refused request says why there is no owner. The reason ends with the next owner.
 func TestRefusalNamesTheReason(t *testing.T) {
 	c := &recorder{}
-	r := routing.NewRouter(3, 10, actors.SystemClock(), c)
+	r := routing.NewRouter(messages.Shard{Number: 3}, 10, actors.SystemClock(), c)
 	const unknown = "unavailable: shard 3 has no owner just now; nothing happened, try again"
 	for _, test := range []struct {
 		change func()
@@ -175,7 +175,7 @@ func TestRefusalNamesTheReason(t *testing.T) {
 // order.
 func TestShardEndsAmidRequests(t *testing.T) {
 	c := &recorder{ends: 1}
-	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+	r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
 	r.SetOwner(&actors.Shard{}, 0)
 	r.Route(routing.Envelope{Key: "a"}, routing.Envelope{Key: "b"}, routing.Envelope{Key: "c"},
 		routing.Envelope{Key: "d"})
@@ -189,7 +189,7 @@ func TestShardEndsAmidRequests(t *testing.T) {
 // A request that was forwarded too often waits until the shard is open here.
 func TestForwardingIsBounded(t *testing.T) {
 	c := &recorder{}
-	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+	r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
 	r.SetOwner(nil, 7)
 	for hops := range 6 {
 		r.Route(routing.Envelope{Hops: hops})
@@ -208,7 +208,7 @@ func TestWaitIsReduced(t *testing.T) {
 	for queued, want := range map[time.Duration]uint32{0: 1000, 400 * time.Millisecond: 600, 3 * time.Second: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			c := &recorder{}
-			r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+			r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
 			data, err := messages.Encode(messages.JSON, &messages.AcquireRequest{Owner: "a", TtlMs: 1, WaitMs: 1000})
 			if err != nil {
 				t.Fatal(err)
