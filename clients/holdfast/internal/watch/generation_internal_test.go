@@ -370,10 +370,11 @@ func testVoided(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	first, second := messages.Shards{Count: 2}, messages.Shards{Generation: 2, Count: 3}
 	voided := messages.Shards{Generation: 1, Count: 4}
+	only := messages.Shards{Count: 1} // so that the close is always the last commit that was read of all journals
 	for name, left := range map[string]bool{"Removed": false, "Left": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWritten(t, nc, messages.Prefix("voided"+name), first.Count)
-			x := w.watch(first, ">", Options{Bookmarks: time.Hour})
+			w := newWritten(t, nc, messages.Prefix("voided"+name), only.Count)
+			x := w.watch(only, ">", Options{Bookmarks: time.Hour})
 			all := []reached{{at: x.bookmark()}}
 			w.change(1, "a", "b", "c")
 			w.close(voided)
@@ -381,13 +382,13 @@ func testVoided(t *testing.T, nc *nats.Conn) {
 			if left {
 				w.create(voided, true)
 			}
-			w.use(first)
+			w.use(only)
 			w.change(2, "a", "b", "c")
 			all = append(all, x.want("a2", "b2", "c2")...)
 			w.reshard(second)
 			w.change(3, "a", "b", "c")
 			all = append(all, x.want("a3", "b3", "c3")...)
-			w.resume(">", all, first, second)
+			w.resume(">", all, only, second)
 		})
 	}
 
