@@ -123,7 +123,7 @@ func checkGeneration(ctx context.Context, d *jetstream.Deployment) error {
 		return nil
 	}
 	content, _, err := r.Read(ctx)
-	if err == nil && content.InUse() != d.Divided() { // mutant: BackupOfAFormerGeneration
+	if err == nil && content.InUse() != d.Divided() {
 		err = errors.New("the number of shards was changed during the backup; start it again")
 	}
 	return err
