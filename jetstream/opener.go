@@ -81,7 +81,7 @@ func (o *opener) learnGeneration(ctx context.Context) error {
 	r, _, err := o.register.Read(ctx)
 	switch {
 	case errors.Is(err, ErrForbidden) && strings.Contains(err.Error(), streamName(o.layout.prefix.Register())):
-		o.api.Config.Log.Warn("this user has no right to another number of shards: see holdfast access", "error", err)
+		o.api.Config.Log.Info("this user has no right to another number of shards: see holdfast access", "error", err)
 		o.register = nil
 		return nil
 	case err != nil:
