@@ -24,7 +24,7 @@ const (
 
 // StartNATS starts NATS servers with JetStream that sync every write, and a process that echoes requests at each.
 func StartNATS(ctx context.Context, env Environment) (*Deployment, error) {
-	d := &Deployment{}
+	d := &Deployment{network: env.Network}
 	urls, err := startServers(ctx, d, env)
 	if err != nil {
 		return d, err
@@ -53,7 +53,7 @@ func StartNATS(ctx context.Context, env Environment) (*Deployment, error) {
 }
 
 func startServers(ctx context.Context, d *Deployment, env Environment) (urls []string, err error) {
-	addresses, err := process.Addresses(2 * env.Nodes)
+	addresses, err := env.addresses(2)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,9 @@ func (r *Report) sections(against string) []section {
 func (r *Report) Text(against string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n", r.Machine, strings.Join(r.Versions, "\n"))
+	for _, n := range r.Networks {
+		fmt.Fprintln(&b, n)
+	}
 	for _, s := range r.sections(against) {
 		fmt.Fprintf(&b, "\n%s\n\n%s", s.title, s.table.plain())
 	}
@@ -53,6 +56,9 @@ func (r *Report) Markdown(against, folder string, plots []Plot) string {
 	fmt.Fprintf(&b, "%s\n\n    %s\n\n", r.Machine, r.Command)
 	for _, version := range r.Versions {
 		fmt.Fprintf(&b, "- %s\n", version)
+	}
+	for _, n := range r.Networks {
+		fmt.Fprintf(&b, "- %s\n", n)
 	}
 	for _, s := range r.sections(against) {
 		fmt.Fprintf(&b, "\n%s\n\n%s", s.title, s.table.markdown())
