@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -21,7 +22,13 @@ import (
 )
 
 func main() {
-	err := errors.Join(network.SwitchIfAsked(), peer.EchoIfAsked(), run(os.Args[1:]))
+	asked, err := network.SwitchIfAsked()
+	if !asked {
+		err = errors.Join(peer.EchoIfAsked(), run(os.Args[1:]))
+	}
+	if ended, is := errors.AsType[*exec.ExitError](err); is { // it has printed why
+		os.Exit(ended.ExitCode())
+	}
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		_, _ = fmt.Fprintln(os.Stderr, "peers:", err) // an error of stderr cannot be reported
 		os.Exit(1)

@@ -19,7 +19,7 @@ func Enter() (entered bool, err error) { return false, errLinux }
 func Outside(f func() error) error { return f() }
 
 // SwitchIfAsked does nothing.
-func SwitchIfAsked() error { return nil }
+func SwitchIfAsked() (asked bool, err error) { return false, nil }
 
 // Open returns an error.
 func Open(int, time.Duration) (*Network, error) { return nil, errLinux }

@@ -36,29 +36,25 @@ const (
 )
 
 // SwitchIfAsked is the switch until its standard input ends, if the process was started for that. The main function
-// calls it.
-func SwitchIfAsked() error {
+// calls it, and then has nothing else to do.
+func SwitchIfAsked() (asked bool, err error) {
 	text := os.Getenv(switchVariable)
 	if text == "" {
-		return nil
+		return false, nil
 	}
 	s := &cable{begun: time.Now(), learned: map[[6]byte]int{}}
 	var given int
 	if _, err := fmt.Sscan(text, &s.oneWay, &given); err != nil {
-		return fmt.Errorf("%s: %w", switchVariable, err)
+		return true, fmt.Errorf("%s: %w", switchVariable, err)
 	}
 	s.polled = []unix.PollFd{{Fd: 0, Events: unix.POLLIN}}
 	for i := range given {
 		s.polled = append(s.polled, unix.PollFd{Fd: int32(firstExtra + i), Events: unix.POLLIN})
 	}
 	if err := s.run(); err != nil {
-		return err
+		return true, err
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(s.echoes()); err != nil {
-		return err
-	}
-	os.Exit(0)
-	return nil
+	return true, json.NewEncoder(os.Stdout).Encode(s.echoes())
 }
 
 // frame is a frame on its way. Since all take the same time, they leave as they came.
@@ -91,6 +87,7 @@ const (
 
 func (s *cable) now() time.Duration { return time.Since(s.begun) }
 
+// run returns when the standard input ends.
 func (s *cable) run() error {
 	runtime.LockOSThread()
 	realTime()
