@@ -87,7 +87,7 @@ func define(f *flag.FlagSet, c *suite.Config) (page *string) {
 		"namespace, such as 500us,2ms; 0 is the loopback (default 0)", durations(&c.Delays))
 	f.Func("sharded", "`list` of numbers of shards with which Holdfast is compared as well, such as 1",
 		numbers(&c.Sharded, 1024))
-	f.IntVar(&c.Rounds, "rounds", 3, "how often each peer is measured, in turns")
+	f.IntVar(&c.Rounds, "rounds", 5, "how often each peer is measured, in turns")
 	f.DurationVar(&c.For, "for", 3*time.Second, "how long a peer is measured in a round")
 	f.DurationVar(&c.Warm, "warm", 500*time.Millisecond, "how long its load runs before that")
 	f.IntVar(&c.Resources, "resources", 10_000, "how many resources are locked in pairs")
