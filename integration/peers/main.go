@@ -85,7 +85,7 @@ func define(f *flag.FlagSet, c *suite.Config) (page *string) {
 	c.Delays = []time.Duration{0}
 	f.Func("delay", "`list` of round trips between nodes, and between clients and nodes, each of which gets a network "+
 		"namespace, such as 500us,2ms; 0 is the loopback (default 0)", durations(&c.Delays))
-	f.Func("sharded", "`list` of numbers of shards with which Holdfast is compared as well, such as 1",
+	f.Func("sharded", "`list` of numbers of shards with which Holdfast is compared as well, such as 4",
 		numbers(&c.Sharded, 1024))
 	f.IntVar(&c.Rounds, "rounds", 5, "how often each peer is measured, in turns")
 	f.DurationVar(&c.For, "for", 3*time.Second, "how long a peer is measured in a round")
