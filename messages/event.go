@@ -85,10 +85,11 @@ func (p Prefix) EventOf(qualified string) (string, error) { return p.eventOf(Unq
 
 func (p Prefix) eventOf(tenant, resource string) (string, error) {
 	key, err := EncodeKey(resource)
+	below := p
 	if tenant != "" {
-		p = p.Tenant(tenant) // mutant: PlainEventsOfTenants
+		below = p.Tenant(tenant) // mutant: PlainEventsOfTenants
 	}
-	return p.Event(key), err
+	return below.Event(key), err
 }
 
 // AppendJSON appends the event in the form in which [Encode] writes JSON, at a fraction of the cost, and without the
