@@ -39,7 +39,7 @@ class Extended(Kept, Protocol):
         """When the lease must be considered over."""
         ...
 
-    def message(self, **fields: object) -> bytes:
+    def message(self, **fields: object) -> dict[str, Any]:
         """Return a request about the lease with these fields."""
         ...
 
@@ -235,7 +235,7 @@ class Extensions(Renewal):
         now = _clock.now()
         key = self._lease.key
         route = self._sender.router.route("extend", key, self.attempts)
-        id = self._sender.send(route, self._lease.message(**fields), self._answered, key)
+        id = self._sender.send(route, self._lease.message(**fields), self._answered)
         self.attempted(id, now, resend_after if self._calls or self._tokens else None)
 
     def take(self, id: int, remaining: float, order: int) -> bool:

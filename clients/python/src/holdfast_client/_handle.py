@@ -283,7 +283,7 @@ class Handle:
         self.detach()
         self._extensions.leave()
 
-    def message(self, **fields: object) -> bytes:
+    def message(self, **fields: object) -> dict[str, Any]:
         """Return a request about the lease. Without fields it is the one that releases it."""
         return self.core.message(self.secret, token=self.token, **fields)
 
@@ -375,7 +375,7 @@ class Handle:
 
     async def _confirm(self) -> None:
         try:
-            a = await self.core.request("get", self.name, self.key, b"{}", self.until - _clock.now())
+            a = await self.core.request("get", self.name, self.key, {}, self.until - _clock.now())
         except HoldfastError:
             return
         if not self._holding or not ended(a, self.token):

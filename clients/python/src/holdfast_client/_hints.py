@@ -93,7 +93,7 @@ class Hints:
         sender.forget((self._peeked,))
         # What the owner of the shard has in its memory costs no commit.
         key = self._lease.key
-        self._peeked = sender.send(sender.router.route("get", key, 0), b'{"stale":true}', self._shown, key)
+        self._peeked = sender.send(sender.router.route("get", key, 0), {"stale": True}, self._shown)
 
     def _shown(self, a: Answer) -> None:
         if ended(a, self._lease.token):
