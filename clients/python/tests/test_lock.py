@@ -486,3 +486,16 @@ async def test_gather_of_many(client: holdfast_client.Client, name: str) -> None
     assert {lock.token for lock in locks} == {1}
     await asyncio.gather(*(lock.release() for lock in locks))
     assert [lease async for lease in client.list(f"{name}.*")] == []
+
+
+async def test_a_released_lease_is_freed_at_once(client: holdfast_client.Client, name: str) -> None:
+    """Circles would be left to the collector, which takes longer than a request."""
+    lock = await client.acquire(name)
+    freed = weakref.ref(handle_of(lock))
+    await lock.release()
+    gc.disable()
+    try:
+        del lock
+        assert freed() is None
+    finally:
+        gc.enable()

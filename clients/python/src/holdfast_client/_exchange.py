@@ -128,7 +128,7 @@ class Exchange:
     def finish(self) -> None:
         """End the exchange: what comes now, or has not been looked at, is an orphan."""
         self._exchanges.discard(self)
-        self._sender.alarms.stop(self._alarm)
+        self._sender.alarms.discard(self._alarm)
         self._sender.window.leave(self)
         self._settle()
         self._sender.forget(self._open)

@@ -396,7 +396,7 @@ class Sender:
         if attempt is None or attempt.receive is None:
             self.disown(Answer(id, 0, False, status, reply))
             return
-        if attempt.batch != batch:  # mutant: PythonAnswerToAnotherBatch
+        if attempt.batch != batch:
             return
         route = attempt.route
         # mutant: PythonLeaseCountsFromTheAnswer
