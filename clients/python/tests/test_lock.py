@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +11,7 @@ from nats.aio.client import Client as Connection
 
 import holdfast_client
 
-from .conftest import Ask, NewClient, until, until_free, until_heard, until_waiting
+from .conftest import Ask, NewClient, handle_of, until, until_free, until_heard, until_waiting
 
 
 async def test_acquire_and_release(client: holdfast_client.Client, name: str) -> None:
