@@ -44,7 +44,7 @@ export class Core implements Line, Client {
   ) {
     warnOfEnd(nc);
     this.router = new Router(settings.prefix, this.clock);
-    this.sender = new Sender(nc, this);
+    this.sender = new Sender(nc, this, this.router, this.clock);
     this.deployment = new Deployment(this);
     this.deployment.refresh();
   }

@@ -81,5 +81,6 @@ export class Deployment {
     if (answer?.reply !== undefined || !Number.isInteger(shards) || shards < 0 || shards > maxShards) return;
     this.#info = info;
     this.line.router.shards = shards;
+    this.line.sender.batching.offered = this.names("batch");
   }
 }

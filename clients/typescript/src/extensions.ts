@@ -144,14 +144,14 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     if (this.#name(session)) this.#leaveKeeper(now);
     this.renewal.order = deployment.offers("order") ? this.order : 0;
     const { attempts, order } = this.renewal;
-    const { subject } = router.route("extend", lease.key, attempts);
+    const route = router.route("extend", lease.key, attempts);
     const body = lease.body({
       ttl_ms: this.ttl,
       ...(this.#session && { session: this.#session.id }),
       ...(order > 0 && { order }),
       ...(this.#tokens > 0 && { tokens: this.#tokens }),
     });
-    if (this.#channel.send(subject, JSON.stringify(body))) {
+    if (this.#channel.send(route, body)) {
       this.renewal.sent(this.#channel.last, now, this.#callers.length > 0 ? resendAfter(attempts) : Infinity);
     } else {
       this.renewal.notSent(now);

@@ -343,8 +343,7 @@ export class Handle implements Held, Extended, Hinted, Holding {
     const { core } = this;
     const isOverByClock = this.#found?.code === "lost" && ["deadline", "max_hold"].includes(this.#found.reason);
     if (!isOverByClock || core.clock.now() >= this.#end) return;
-    const { subject } = core.router.route("release", this.key, 0);
-    core.sender.publish(subject, JSON.stringify(this.body({})));
+    core.sender.publish(core.router.route("release", this.key, 0), this.body({}));
   }
 }
 
