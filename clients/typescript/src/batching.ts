@@ -37,7 +37,7 @@ export class Batching {
   /** Returns whether batches may be sent, or one is to be tried now. */
   may(now: number): "yes" | "try" | "no" {
     if (!this.offered) return "no";
-    if (this.#proved) return "yes"; // mutant: TypeScriptNothingIsBatched
+    if (this.#proved) return "yes";
     if (now < this.#next) return "no";
     this.#pause = Math.min(Math.max(2 * this.#pause, firstTrial), maxTrial);
     this.#next = now + this.#pause;

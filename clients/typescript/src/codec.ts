@@ -101,27 +101,27 @@ export class Writer {
   call(id: number, key: string, operation: Operation, body: object): void {
     const request = requests[operation];
     if (request === undefined) throw new RangeError(`a batch has no ${operation}`);
-    this.#delimited(1, () => {
-      this.#tag(1, varint);
-      this.#number(id);
-      this.#tag(2, delimited);
-      this.#text(key);
-      this.#delimited(request.number, () => {
-        this.#message(request.message, body);
-      });
-    });
+    const call = this.#begin(1);
+    this.#tag(1, varint);
+    this.#number(id);
+    this.#tag(2, delimited);
+    this.#text(key);
+    const begun = this.#begin(request.number);
+    this.#message(request.message, body as Record<string, unknown>);
+    this.#end(begun);
+    this.#end(call);
   }
 
   /** Appends a call that has nothing. */
   emptyCall(): void {
-    this.#delimited(1, () => undefined);
+    this.#end(this.#begin(1));
   }
 
-  #message(message: Message, values: object): void {
-    for (const [name, value] of Object.entries(values)) {
+  #message(message: Message, values: Readonly<Record<string, unknown>>): void {
+    for (const name of Object.keys(values)) {
       const field = message.named.get(name);
       if (field === undefined) throw new RangeError(`there is no field ${name}`);
-      if (value !== undefined) this.#field(field, value);
+      if (values[name] !== undefined) this.#field(field, values[name]);
     }
   }
 
@@ -137,12 +137,12 @@ export class Writer {
         return;
       case "map":
         for (const [key, text] of Object.entries(value as Record<string, string>)) {
-          this.#delimited(number, () => {
-            this.#tag(1, delimited);
-            this.#text(key);
-            this.#tag(2, delimited);
-            this.#text(text);
-          });
+          const begun = this.#begin(number);
+          this.#tag(1, delimited);
+          this.#text(key);
+          this.#tag(2, delimited);
+          this.#text(text);
+          this.#end(begun);
         }
         return;
       default:
@@ -151,12 +151,14 @@ export class Writer {
     }
   }
 
-  /** Appends a field whose length is known when it is written. */
-  #delimited(number: number, write: () => void): void {
+  /** Begins a field whose length is known at its end. Returns where it begins. */
+  #begin(number: number): number {
     this.#tag(number, delimited);
-    const begin = ++this.length; // most lengths take one byte
-    this.#room(0);
-    write();
+    this.#room(1);
+    return ++this.length; // most lengths take one byte
+  }
+
+  #end(begin: number): void {
     const size = this.length - begin;
     const extra = size < 0x80 ? 0 : size < 0x4000 ? 1 : size < 0x200000 ? 2 : 3;
     this.#room(extra);
@@ -209,18 +211,18 @@ export class Writer {
 
 /** Returns the answers of a message to a batch; undefined if it is none: others may be permitted to publish there. */
 export function batchReplyOf(data: Uint8Array): { id?: number; reply?: Reply }[] | undefined {
-  const answers = valueOf<{ answers?: { id?: number; reply?: Reply }[] }>(batchReply, data);
+  const answers = valueOf(batchReply, data) as { answers?: { id?: number; reply?: Reply }[] } | undefined;
   return answers && (answers.answers ?? []);
 }
 
 /** Returns a notice, which is in the encoding of the keep; undefined if it is none. */
 export function noticeOf(data: Uint8Array): Notice | undefined {
-  return valueOf<Notice>(notice, data);
+  return valueOf(notice, data);
 }
 
-function valueOf<T>(message: Message, data: Uint8Array): T | undefined {
+function valueOf(message: Message, data: Uint8Array): object | undefined {
   try {
-    return new Reader(data).message(message, data.length) as T;
+    return new Reader(data).message(message, data.length);
   } catch {
     return undefined;
   }
@@ -261,7 +263,7 @@ class Reader {
       return;
     }
     const value = kind instanceof Message ? this.message(kind, end) : kind === "string" ? this.#text(end) : undefined;
-    if (kind === "map") this.#entry((values[name] ??= {}) as object, end);
+    if (kind === "map") this.#entry((values[name] ??= {}), end);
     else if (isRepeated) listOf(values, name).push(value);
     else values[name] = value;
     this.#at = end;
@@ -281,9 +283,7 @@ class Reader {
   }
 
   #text(end: number): string {
-    const bytes = this.data.subarray(this.#at, end);
-    const isShort = bytes.length < 0x80 && bytes.every((byte) => byte < 0x80);
-    return isShort ? String.fromCharCode(...bytes) : decoder.decode(bytes);
+    return decoder.decode(this.data.subarray(this.#at, end));
   }
 
   #end(): number {

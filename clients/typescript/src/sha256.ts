@@ -21,7 +21,7 @@ export function sha256(data: Uint8Array): Uint8Array {
 /** Returns the first bytes in hexadecimal. */
 export function hexOf(bytes: Uint8Array, count: number): string {
   let text = "";
-  for (let i = 0; i < count; i++) text += octets[bytes[i] ?? 0];
+  for (let i = 0; i < count; i++) text += octets[bytes[i] ?? 0] ?? "";
   return text;
 }
 
