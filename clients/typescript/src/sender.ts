@@ -234,8 +234,9 @@ export class Sender implements Publisher {
     const queue = this.#outbox.filter(({ channel }) => channel?.isClosed !== true);
     this.#outbox = [];
     if (!this.#isOn) return; // each is repeated
-    const batches = queue.length > 1 ? this.batching.may(this.clock.now()) : "no";
-    if (batches === "try") this.#tryBatch(queue);
+    const shard = queue.find(({ route }) => route.direct)?.route.shard;
+    const batches = queue.length > 1 && shard !== undefined ? this.batching.may(this.clock.now()) : "no";
+    if (batches === "try" && shard !== undefined) this.#tryBatch(shard);
     if (batches === "yes") this.#publishBatches(queue);
     else for (const call of queue) this.#publishAlone(call);
   }
@@ -258,13 +259,8 @@ export class Sender implements Publisher {
     }
   }
 
-  /**
-   * Sends a batch of an empty call to the shard of one of the requests. Its answer, which is INVALID, says that batches are
-   * taken.
-   */
-  #tryBatch(queue: readonly Call[]): void {
-    const shard = queue.find(({ route }) => route.direct)?.route.shard;
-    if (shard === undefined) return;
+  /** Sends a batch of an empty call. Its answer, which is INVALID, says that batches are taken. */
+  #tryBatch(shard: number): void {
     const writer = new Writer();
     writer.emptyCall();
     this.#publishBatch(shard, writer.take());
