@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	// defaultShards is the number of shards of a deployment of several nodes.
-	defaultShards = 4
+	// defaultShards is the number of shards of a deployment that is created without another one.
+	defaultShards = 1
 	// maxShards is that of any deployment.
 	maxShards = 1024
 	// maxPatterns and maxApplications bound what is printed.

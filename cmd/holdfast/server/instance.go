@@ -47,9 +47,6 @@ func (i *instance) openDeployment(ctx context.Context) (err error) {
 	if i.nats != nil {
 		cfg.Members = i.nats.Members
 	}
-	if i.cfg.isAlone() {
-		cfg.NewShards = jetstream.DefaultShardsAlone
-	}
 	if i.deployment, err = jetstream.OpenDeployment(ctx, i.connections.storage, cfg); err != nil || i.nats == nil {
 		return err
 	}
