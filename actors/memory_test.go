@@ -46,7 +46,7 @@ func BenchmarkShardMemory(b *testing.B) {
 func TestAnsweredRequestsAreNotKept(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
-	t.Cleanup(func() { _ = m.shard.Close(context.Background()); m.system.Close() })
+	t.Cleanup(func() { _ = m.shard.Close(context.WithoutCancel(t.Context())); m.system.Close() })
 	kept := m.weaklySent(t, 10)
 	m.until(t, func() bool {
 		runtime.GC()

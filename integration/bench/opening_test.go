@@ -24,7 +24,8 @@ func BenchmarkOpening(b *testing.B) {
 	}{
 		{"Remembered", func(l *ledger.Ledger, add func(*journal.Record)) {
 			replayed(l, func(*journal.Record) {})
-			for s := new(ledger.Sweep); !s.Step(l, math.MaxInt64, all); {
+			for s, done := new(ledger.Sweep), false; !done; {
+				done = s.Step(l, math.MaxInt64, all)
 			}
 			pages(l, add)
 		}},
