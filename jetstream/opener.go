@@ -26,7 +26,6 @@ const (
 type opener struct {
 	api       *jsapi.Requester
 	layout    layout // shards is 0 until it is known
-	newShards uint32 // of a deployment that is created
 	mustExist bool   // create none
 	requested int    // for how many replicas, 0 for any
 	register  *Register
@@ -148,7 +147,7 @@ func (o *opener) createAll(ctx context.Context) error {
 		return err
 	}
 	if o.layout.shards == 0 {
-		o.layout.shards = o.newShards
+		o.layout.shards = DefaultShards
 	}
 	for shard := o.layout.shards; shard > 0; shard-- {
 		if err := o.create(ctx, shard-1, o.layout.config(shard-1)); err != nil {

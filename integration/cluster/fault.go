@@ -91,7 +91,7 @@ func (c *Cluster) inject(ctx context.Context, f Fault) (*Injected, error) {
 		return nil, fmt.Errorf("%w: %w", ErrCannot, err)
 	}
 	if !c.Can(f.Kind) {
-		return nil, fmt.Errorf("%w: the members of another NATS cluster are its operator's", ErrCannot)
+		return nil, fmt.Errorf("%w: the command that removes a member is for a cluster of nodes, without accounts", ErrCannot)
 	}
 	hit, err := c.targets(f, r)
 	if err != nil {
