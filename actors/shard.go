@@ -202,7 +202,7 @@ func (s *Shard) Close(ctx context.Context) error { return s.end(ctx, drainShard{
 func (s *Shard) HandOver(ctx context.Context) error { return s.end(ctx, drainShard{successor: true}) }
 
 // CloseJournal is [Shard.HandOver] to the shards of another generation. It first publishes all events, and then closes
-// the journal, as [Shard.IsClosed] tells. If they cannot be published, or the shard is not open, the journal stays open.
+// the journal, as [Shard.IsClosed] reports. If they cannot be published, or the shard is not open, the journal stays open.
 func (s *Shard) CloseJournal(ctx context.Context, next messages.Shards) error {
 	return s.end(ctx, drainShard{successor: true, closed: &journal.Closed{Generation: next.Generation, Shards: next.Count}})
 }
