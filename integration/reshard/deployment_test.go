@@ -3,12 +3,14 @@ package reshard_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/reshard"
@@ -71,6 +73,18 @@ func (d *deployment) start(name string, shards uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.nodes[name] = s
+}
+
+// stop ends a node as SIGTERM does.
+func (d *deployment) stop(name string) {
+	d.Helper()
+	d.mu.Lock()
+	s := d.nodes[name]
+	delete(d.nodes, name)
+	d.mu.Unlock()
+	if err := s.Stop(); err != nil {
+		d.Error(err)
+	}
 }
 
 // crash ends a node as the death of its process would.
@@ -147,4 +161,17 @@ func (d *deployment) settled(nc *nats.Conn) messages.Shards {
 		return owned == int(i.GetShards())
 	})
 	return is
+}
+
+// stream iterates over the names of all streams.
+func stream(d *deployment) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		names := stand.Value(natsjs.New(d.connect()))(d).StreamNames(d.Context())
+		for name := range names.Name() {
+			if !yield(name) {
+				return
+			}
+		}
+		stand.Must(d, names.Err())
+	}
 }

@@ -22,8 +22,9 @@ type worker struct {
 	last      map[string]uint64
 	// subject returns where an operation on a key goes.
 	subject func(op messages.Operation, key string) string
-	// longest is the longest call.
+	// longest is the longest call, and refused counts the calls that were answered UNAVAILABLE and may wait.
 	longest time.Duration
+	refused int
 }
 
 // load is workers until it is ended.
@@ -60,14 +61,16 @@ func (d *deployment) load(workers, resources int, shards messages.Shards) *load 
 	return l
 }
 
-// end ends the workers, and returns the longest call of all.
-func (l *load) end() (longest time.Duration) {
+// end ends the workers, and returns how many calls were refused.
+func (l *load) end() (refused int) {
 	l.over.Store(true)
 	l.running.Wait()
+	var longest time.Duration
 	for _, w := range l.workers {
-		longest = max(longest, w.longest)
+		longest, refused = max(longest, w.longest), refused+w.refused
 	}
-	return longest
+	l.workers[0].Logf("the longest call took %v, %d were refused", longest, refused)
+	return refused
 }
 
 // turn takes a lease, extends it and releases it.
@@ -79,13 +82,8 @@ func (w *worker) turn(resource string) {
 		return
 	}
 	w.last[resource] = token
-	for {
-		r = w.call(messages.OpExtend, resource, fmt.Sprintf(`{"owner":%q,"token":%d,"ttl_ms":600000}`, w.owner, token))
-		if r.GetStatus() != messages.Status_UNAVAILABLE { // it does not wait, and clients repeat it
-			break
-		}
-	}
-	if r.GetStatus() != messages.Status_EXTENDED {
+	if r = w.call(messages.OpExtend, resource, fmt.Sprintf(`{"owner":%q,"token":%d,"ttl_ms":600000}`, w.owner, token)); r.GetStatus() !=
+		messages.Status_EXTENDED {
 		w.Errorf("extend %s: %v", resource, r)
 	}
 	if r = w.call(messages.OpRelease, resource, fmt.Sprintf(`{"owner":%q,"token":%d}`, w.owner, token)); r.GetStatus() !=
@@ -94,11 +92,19 @@ func (w *worker) turn(resource string) {
 	}
 }
 
+// call repeats a call while it is answered UNAVAILABLE, as clients do.
 func (w *worker) call(op messages.Operation, resource, payload string) *messages.Reply {
-	began := time.Now()
-	r, _ := w.ask(w.nc, w.subject(op, resource), payload)
-	w.longest = max(w.longest, time.Since(began))
-	return r
+	for {
+		began := time.Now()
+		r, _ := w.ask(w.nc, w.subject(op, resource), payload)
+		w.longest = max(w.longest, time.Since(began))
+		if r.GetStatus() != messages.Status_UNAVAILABLE {
+			return r
+		}
+		if op != messages.OpExtend { // which does not wait
+			w.refused++
+		}
+	}
 }
 
 // ask asks in JSON, and returns the answer with its header.

@@ -59,6 +59,8 @@ type Controller struct {
 
 	// closing is the generation for which the journals are to be closed; its count is 0 if they are not.
 	closing atomic.Pointer[messages.Shards]
+	// patient is until when requests may wait for as long as a change of the number of shards lasts.
+	patient lease.Instant
 	// nodes are the latest announcements of all.
 	nodes atomic.Pointer[[]*peer.Announcement]
 	// present are the shards that the node has.
@@ -242,7 +244,9 @@ func (c *Controller) run(ctx context.Context) {
 		case <-silence.C:
 		case <-c.changed:
 		case s := <-c.ended:
-			s.closed = s.shard.IsClosed()
+			if !s.shard.IsClosed() {
+				s.closed = 0
+			}
 			s.end()
 		case s := <-c.shifts:
 			c.shift(ctx, s)
@@ -290,6 +294,9 @@ func (c *Controller) tick(ctx context.Context, now lease.Instant) {
 	}
 	limit := holdLimit
 	if c.closing.Load().Count > 0 {
+		c.patient = now.Add(actors.LastingAfter)
+	}
+	if now < c.patient {
 		limit = actors.LastingAfter
 	}
 	for _, s := range c.shards {

@@ -110,7 +110,7 @@ func (c *reconciler) shouldOpen(r *round) bool {
 	if !r.participating || r.leaving || r.isCutOff(r.now) || r.now < c.backoff || len(r.claims[c.number].opening) > 0 {
 		return false
 	}
-	if c.closed && r.closing.Count > 0 {
+	if c.closed != 0 && c.closed == r.closing.Generation {
 		return false
 	}
 	if r.isAssigned(c.number) {
@@ -156,6 +156,7 @@ func (c *reconciler) stop(ctx context.Context, r *round) {
 	finish := s.HandOver
 	switch next := r.closing; {
 	case next.Count > 0 && c.standing() == actors.Open:
+		c.closed = next.Generation
 		finish = func(ctx context.Context) error { return s.CloseJournal(ctx, next) }
 	case len(r.assigned.candidates) == 0:
 		finish = s.Close // no node can take it

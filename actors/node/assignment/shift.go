@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -47,6 +48,7 @@ func (c *Controller) shift(ctx context.Context, s shift) {
 		x.update(stripped(x.Announcement), x.latest)
 	}
 	c.closing.Store(&messages.Shards{})
+	c.patient = c.now().Add(actors.LastingAfter)
 	c.assigned = newAssignment(s.to.Count, nil)
 	c.addShards()
 }

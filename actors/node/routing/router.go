@@ -96,10 +96,10 @@ func (r *Router) Move(next Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.next = next
-	now, waiting := r.now(), append(r.returned, r.queued...)
+	waiting := append(r.returned, r.queued...)
 	r.returned, r.queued = nil, nil
 	for _, e := range waiting {
-		r.move(e.after(now.Sub(e.queued)))
+		r.move(e)
 	}
 }
 
@@ -118,8 +118,13 @@ func (r *Router) take(e Envelope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.Shard, e.Generation = r.shard.Number, r.shard.Generation
-	for _, e := range r.send([]Envelope{e}) {
-		r.returned = r.keep(r.returned, e)
+	since := cmp.Or(e.queued, r.now())
+	if left := r.send([]Envelope{e.after(r.now().Sub(since))}); len(left) == 0 {
+		return
+	}
+	n := len(r.returned)
+	if r.returned = r.keep(r.returned, e); len(r.returned) > n {
+		r.returned[n].queued = since // mutant: WaitBeginsAnewInTheNextGeneration
 	}
 }
 

@@ -36,13 +36,13 @@ var all = ledger.Retention{Before: math.MinInt64, Limit: 1 << 40, InUse: func(st
 
 // source is a journal of the present generation, and what was read of it.
 type source struct {
-	bucket *jetstream.Bucket
+	bucket backup.Source
 	ledger *ledger.Ledger
 }
 
 // target is a journal of the next generation, and what it is to have.
 type target struct {
-	bucket *jetstream.Bucket
+	bucket backup.Target
 	ledger *ledger.Ledger
 }
 
@@ -201,7 +201,7 @@ func (j *journals) finish(ctx context.Context) error {
 		select {
 		case <-time.After(closePoll):
 		case <-ctx.Done():
-			return fmt.Errorf("not all journals were closed in time: %w", context.Cause(ctx))
+			return ctx.Err()
 		}
 	}
 	for shard, s := range j.sources {

@@ -36,8 +36,8 @@ const (
 	// readyTimeout bounds how long the nodes may take to say that they can follow.
 	readyTimeout = 30 * time.Second
 	// closeTimeout bounds the time from the wish that the journals are closed until the end of the change. Requests wait
-	// for 10 s at most.
-	closeTimeout = 8 * time.Second
+	// for 10 s at most, of which the nodes take some to notice that the coordinator is dead.
+	closeTimeout = 6 * time.Second
 	// openTimeout bounds how long the nodes may take to open the new shards, for [Result] only.
 	openTimeout = 30 * time.Second
 	// giveUpTimeout bounds the end of a change that was given up.
@@ -149,21 +149,14 @@ func (c *coordinator) begin(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: this user may not read the bucket %s; it needs the rights of a node: see holdfast access",
 			jetstream.ErrForbidden, c.cfg.Prefix.Register())
 	}
-	info, err := c.info(ctx)
-	if err != nil {
-		return err
-	}
 	switch is := c.present.Divided(); {
 	case c.cfg.Shards == 0 || c.cfg.Shards > jetstream.MaxShards:
 		return fmt.Errorf("%w: 1 to %d shards, got %d", ErrRefused, jetstream.MaxShards, c.cfg.Shards)
 	case c.cfg.Shards == is.Count:
 		return fmt.Errorf("%w: the deployment has %d shards already", ErrRefused, is.Count)
-	case !slices.Contains(info.GetFeatures(), messages.FeatureReshard):
-		return fmt.Errorf("%w: not every node offers it; upgrade all nodes, and give their users the rights that holdfast "+
-			"access prints", ErrRefused)
-	case messages.ShardsOf(info) != is:
-		return fmt.Errorf("%w: a node is at generation %d, and %d is in use; try again soon", ErrRefused,
-			info.GetGeneration(), is.Generation)
+	}
+	if err := c.awaitNodes(ctx); err != nil {
+		return err
 	}
 	if err := c.present.Register().Create(ctx, c.present.Replicas()); err != nil {
 		return err
@@ -178,6 +171,28 @@ func (c *coordinator) begin(ctx context.Context) (err error) {
 	c.journals.next = c.register.Next()
 	c.signs.start()
 	return nil
+}
+
+// awaitNodes waits until the nodes use the generation in use, and returns an error unless they offer the change.
+func (c *coordinator) awaitNodes(ctx context.Context) error {
+	for until := time.Now().Add(undoTimeout); ; {
+		info, err := c.info(ctx)
+		switch {
+		case err != nil:
+			return err
+		case !slices.Contains(info.GetFeatures(), messages.FeatureReshard):
+			return fmt.Errorf("%w: not every node offers it; upgrade all nodes, and give their users the rights that holdfast "+
+				"access prints", ErrRefused)
+		case messages.ShardsOf(info) == c.present.Divided():
+			return nil
+		case time.Now().After(until):
+			return fmt.Errorf("%w: a node is at generation %d, and %d is in use", ErrRefused, info.GetGeneration(),
+				c.present.Divided().Generation)
+		}
+		if err := pause(ctx, poll); err != nil {
+			return err
+		}
+	}
 }
 
 // awaitUndone reads the register, and waits until the nodes have undone a change whose coordinator is dead.
@@ -245,13 +260,17 @@ func (c *coordinator) change(ctx context.Context) (began time.Time, err error) {
 
 // end closes the present journals, copies the rest, and puts the new ones into use.
 func (c *coordinator) end(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	slow := fmt.Errorf("requests would wait for more than %v", closeTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, closeTimeout, slow)
 	defer cancel()
 	c.signs.close()
 	if err := c.cfg.Step(Close); err != nil {
 		return err
 	}
 	if err := c.journals.finish(ctx); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		return err
 	}
 	if err := c.cfg.Step(Fill); err != nil {
