@@ -109,15 +109,29 @@ func (d *Deployment) StartNode(ctx context.Context, i int) error {
 		p.cut()
 		return err
 	}
+	journals := func(b *jetstream.Deployment) *node.Journals {
+		return &node.Journals{
+			Journal: func(shard uint32) actors.Journal { return replayed{b.Bucket(shard), d.Replaying, i} },
+			Tuning:  d.Tuning.WithDefaults(), Try: b.Try, Use: func() {},
+		}
+	}
 	clock := actors.SystemClock()
 	if d.Clock != nil {
 		clock = d.Clock(i)
 	}
 	cfg := node.Config{
-		Name: name, Version: "1.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards,
+		Name: name, Version: "1.0.0", Prefix: messages.DefaultPrefix, Shards: b.Shards(),
+		Generation: b.Divided().Generation, Register: b.Register(),
+		Open: func(ctx context.Context, of messages.Shards) (*node.Journals, error) {
+			next, err := b.Open(ctx, of)
+			if err != nil {
+				return nil, err
+			}
+			return journals(next), nil
+		},
 		Limits: messages.DefaultLimits(), Tuning: d.Tuning, Capacity: d.Capacity,
 		Tenants: d.Tenants, Identity: d.Identity,
-		Journal: func(shard uint32) actors.Journal { return replayed{b.Bucket(shard), d.Replaying, i} }, Clock: clock,
+		Journal: journals(b).Journal, Clock: clock,
 		Intake: connect(name), Outbox: connect(name), Events: connect(name, nats.NoEcho()), Peers: connect(name),
 		Log: d.Log.With("at", name),
 	}

@@ -73,11 +73,16 @@ func (x *worker) beBeside(name string, ttl time.Duration, come bool, over <-chan
 	}
 }
 
-// namesIn returns names of resources of a shard that begin like that.
-func (w *world) namesIn(shard uint32, prefix string, n int) (names []string) {
+// namesIn returns names of resources that begin like that, of a shard of those with which the trial has begun.
+func (w *world) namesIn(shard uint32, prefix string, n int) []string {
+	return namesIn(shard, w.Shards, prefix, n)
+}
+
+// namesIn returns names of resources of one of so many shards that begin like that.
+func namesIn(shard, shards uint32, prefix string, n int) (names []string) {
 	for i := 0; len(names) < n; i++ {
 		name := fmt.Sprint(prefix, i)
-		if key, err := messages.EncodeKey(name); err == nil && messages.ShardOf(key, w.Shards) == shard {
+		if key, err := messages.EncodeKey(name); err == nil && messages.ShardOf(key, shards) == shard {
 			names = append(names, name)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/actors/node/identity"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/reshard"
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/integration/simulation/simnats"
 	"github.com/holdfast-io/holdfast/messages"
@@ -257,6 +258,9 @@ func (w *world) run() error {
 	w.do(w.writeTrace)
 	maps.Copy(w.outcome.Tally, w.records)
 	w.outcome.Journal.Retime(func(name string, shown, before int64) int64 {
+		if name == reshard.Writer {
+			return shown
+		}
 		var node int
 		if _, err := fmt.Sscanf(name, "n%d", &node); err != nil {
 			panic(err)

@@ -312,9 +312,11 @@ func (w *world) servedTo(s side, while string) {
 		w.note(err)
 		return
 	}
-	for shard := range w.Shards {
+	var shards uint32
+	w.do(func() { shards = w.outcome.Journal.Shards() })
+	for shard := range shards {
 		ctx, cancel := context.WithTimeout(w.ctx, answering)
-		l, err := client.Acquire(ctx, w.namesIn(shard, "probe.", 1)[0], holdfast.MaxWait(time.Second))
+		l, err := client.Acquire(ctx, namesIn(shard, shards, "probe.", 1)[0], holdfast.MaxWait(time.Second))
 		if err == nil {
 			err = l.Release(ctx)
 		}
@@ -383,6 +385,7 @@ func (w *world) trouble() {
 			}
 		}})
 	}
+	resharded := w.startResharding()
 	slices.SortStableFunc(moments, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
 	began := time.Now()
 	for _, m := range moments {
@@ -391,5 +394,6 @@ func (w *world) trouble() {
 	}
 	pass(time.Until(began.Add(w.trial.Length)))
 	<-w.changed
+	<-resharded
 	pass(settling)
 }

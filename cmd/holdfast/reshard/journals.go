@@ -16,6 +16,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
+// Writer is the name of the writer of the first commit of each new journal.
+const Writer = "holdfast-reshard"
+
 const (
 	// leap is how far positions and numbers of a generation begin above those of the one before, which grow while it is
 	// copied. Two million generations fit below 2^53, the largest integer that all readers of JSON have. epochLeap is the
@@ -103,7 +106,7 @@ func (j *journals) fill(ctx context.Context) error {
 func (j *journals) first() *journal.Record {
 	r := &journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{
 		Epoch: j.epoch, Number: j.number, Opened: true, AtMs: time.Now().UnixMilli(), Published: j.number,
-		Writer: &journal.Writer{Node: "holdfast-reshard"},
+		Writer: &journal.Writer{Node: Writer},
 	}}}
 	r.SetFormat()
 	return r
