@@ -102,7 +102,7 @@ func TestClosedJournal(t *testing.T) {
 		}
 		open = true
 		w.pass(2 * time.Second)
-		if third.shard.State() != actors.Open || asked[0] != 7 {
+		if third.shard.State() != actors.Open || !slices.Contains(asked, 7) {
 			t.Fatalf("it is %v, asked %v", third.shard.State(), asked)
 		}
 		third.want(messages.Status_HELD, 1, "r", acquire("b", time.Minute))

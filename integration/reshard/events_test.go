@@ -51,8 +51,10 @@ func (w *watched) check(l *load) {
 	stream := stand.Value(js.Stream(w.Context(), messages.DefaultPrefix.EventStream()))(w)
 	consumer := stand.Value(stream.OrderedConsumer(w.Context(), natsjs.OrderedConsumerConfig{}))(w)
 	info := stand.Value(stream.Info(w.Context()))(w)
+	all := stand.Value(consumer.Messages())(w)
+	defer all.Stop()
 	for range info.State.Msgs {
-		m := stand.Value(consumer.Next())(w)
+		m := stand.Value(all.Next())(w)
 		retained.add(w, m.Headers().Get(messages.HeaderEventID), m.Data())
 	}
 	if !retained.has(l) {

@@ -32,7 +32,7 @@ func TestCoordinatorDies(t *testing.T) {
 	nc := d.connect()
 	is := d.settled(nc)
 	events := d.watch()
-	l := d.load(4, 20, is)
+	l := d.load(2, 20, is)
 	begun := is.Generation
 	for _, step := range reshard.Steps() {
 		if _, err := d.reshard(3, killAt(step)); !errors.Is(err, reshard.ErrKilled) {

@@ -22,7 +22,7 @@ func (x *Register) Next() messages.Shards { return x.GetReshard().GetNext().divi
 
 // IsVoided reports whether the change to a generation was given up, so that what it has closed is open again.
 func (x *Register) IsVoided(generation uint32) bool {
-	return generation > x.GetPresent().GetGeneration() && generation <= x.GetBegun() && // mutant: ClosedJournalIsOpened
+	return generation > x.GetPresent().GetGeneration() && generation <= x.GetBegun() &&
 		generation != x.GetReshard().GetNext().GetGeneration()
 }
 

@@ -225,3 +225,38 @@ func TestWaitIsReduced(t *testing.T) {
 		})
 	}
 }
+
+// What waits for a shard goes on in the next generation, in its order and within the time that it may wait, as does what
+// comes later; but not what is for the session in one shard.
+func TestNextGeneration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &recorder{}
+		r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
+		var next routing.Table
+		for number := range uint32(3) {
+			next = append(next, routing.NewRouter(messages.Shard{Generation: 2, Number: number}, 1, actors.SystemClock(), c))
+		}
+		<-time.After(time.Second)
+		r.Route(routing.Envelope{Key: "a"}, routing.Envelope{Key: "a", Operation: messages.OpEnd}, routing.Envelope{Key: "b"})
+		<-time.After(3 * time.Second)
+		r.Move(next)
+		if len(c.refused) != 1 || !errors.Is(c.refused[0], actors.ErrUnavailable) || r.Waiting() != 0 {
+			t.Errorf("refused %v, and %d wait at the former router", c.refused, r.Waiting())
+		}
+		c.refused = nil
+		r.Return(routing.Envelope{Key: "c"})
+		r.Route(routing.Envelope{Key: "d"})
+		for _, r := range next {
+			r.Expire(3 * time.Second)
+		}
+		if len(c.refused) != 2 {
+			t.Errorf("%d were refused that have waited for as long as they may", len(c.refused))
+		}
+		r.Route(routing.Envelope{Key: "e"})
+		next[next.ShardOf("e")].SetOwner(nil, 7)
+		last := c.forwarded[len(c.forwarded)-1]
+		if last.Key != "e" || last.Generation != 2 || last.Shard != next.ShardOf("e") {
+			t.Errorf("forwarded %+v", last)
+		}
+	})
+}

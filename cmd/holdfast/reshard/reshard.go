@@ -1,6 +1,7 @@
 package reshard
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -281,7 +282,11 @@ func (c *coordinator) end(ctx context.Context) error {
 
 // create creates the new journals, without those that earlier attempts have left.
 func (c *coordinator) create(ctx context.Context) error {
-	if err := c.present.RemoveVoided(ctx, c.register); err != nil {
+	err := c.present.RemoveVoided(ctx, c.register)
+	switch {
+	case errors.Is(err, jetstream.ErrForbidden): // nodes need no such right, and the names are not used again
+		cmp.Or(c.cfg.Log, slog.Default()).Warn("buckets of a change that was given up stay", "error", err)
+	case err != nil:
 		return err
 	}
 	for shard := range c.present.Shards() {
