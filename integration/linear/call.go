@@ -36,6 +36,8 @@ type answer struct {
 	*messages.Reply
 	// unsent: NATS has no responders for it, so nothing has happened.
 	unsent bool
+	// former: the request came on a subject of a former generation of shards.
+	former bool
 }
 
 // shortRest is between a refusal and the next try.
@@ -199,6 +201,9 @@ func (q *call) take(a answer) bool {
 	}
 	q.Last, q.Return = q.sent[a.sending], a.at
 	q.Answered(a.Reply)
+	if a.former && q.ofSession() && q.Status == messages.Status_UNAVAILABLE {
+		q.Open++ // it concerned all shards, and some may have done it
+	}
 	return q.Status != messages.Status_UNAVAILABLE && q.Status != messages.Status_OVERLOADED
 }
 

@@ -75,7 +75,7 @@ func (i *inbox) forget(q *call) {
 
 // receive hands an answer to its call.
 func (i *inbox) receive(m *nats.Msg) {
-	a := answer{at: i.now()}
+	a := answer{at: i.now(), former: m.Header.Get(messages.HeaderGeneration) != ""}
 	number, err := strconv.Atoi(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
 	if err != nil {
 		return
