@@ -98,9 +98,9 @@ func (d *deployment) crash(name string) {
 	_ = s.Stop() // its connections are gone
 }
 
-func (d *deployment) connect(options ...nats.Option) *nats.Conn {
+func (d *deployment) connect() *nats.Conn {
 	d.Helper()
-	return stand.Dial(d, d.nats.ClientURL(), options...)
+	return stand.Dial(d, d.nats.ClientURL())
 }
 
 // reshard changes the number of shards.
