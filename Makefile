@@ -249,7 +249,7 @@ bench-failover: ## Stop and kill each of three nodes ROUNDS (3) times, and measu
 	go test -run '^$$' -bench Failover -benchtime $(ROUNDS)x -timeout 2h ./integration/bench
 
 .PHONY: bench-peers
-bench-peers: servers ## Measure Holdfast and its peers in turns, in half an hour; ARGS="-rounds 5 -against COMMIT"; ARGS=-help.
+bench-peers: servers ## Measure Holdfast and its peers in turns, in 50 minutes; ARGS="-rounds 2 -for 1s -against COMMIT"; ARGS=-help.
 	@cd integration/peers && go run . $(ARGS)
 
 .PHONY: bench-clients

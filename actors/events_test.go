@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +26,11 @@ type press struct {
 	busy   bool
 	// stubborn: it waits for the gate whatever its context says.
 	stubborn bool
+	// unwanted is a resource whose events nobody receives.
+	unwanted string
 }
+
+func (p *press) Wants(resource string) bool { return resource != p.unwanted }
 
 func (p *press) Publish(ctx context.Context, events []*messages.Event) error {
 	wait, refuse := p.enter(ctx)
@@ -170,6 +175,24 @@ func TestEventsFollowTheirCommit(t *testing.T) {
 		if got := p.take(); len(got) != 1 || got[0].GetKind() != messages.Event_EXPIRED ||
 			got[0].GetLease().GetRemainingMs() != 0 {
 			t.Fatalf("got %v", got)
+		}
+	})
+}
+
+// Events that nobody receives are not published, and count as published.
+func TestEventsThatNobodyReceives(t *testing.T) {
+	inClosedWorld(t, actors.Tuning{}, func(w *world) {
+		p := &press{unwanted: "x"}
+		w.publisher = p
+		w.open()
+		w.lockAndUnlock("x")
+		w.lockAndUnlock("y")
+		w.lockAndUnlock("x")
+		w.wantEvents(p.take(), slices.DeleteFunc(w.committed(), func(e *messages.Event) bool {
+			return e.GetLease().GetResource() == "x"
+		}))
+		if c := w.shard.Events(); c.Published != 6 || c.Behind != 0 {
+			t.Errorf("%+v, want all 6 published", c)
 		}
 	})
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -40,6 +42,29 @@ func BenchmarkShardMemory(b *testing.B) {
 	})
 }
 
+// A request that has been answered takes no memory.
+func TestAnsweredRequestsAreNotKept(t *testing.T) {
+	t.Parallel()
+	m := newMeasured(t)
+	t.Cleanup(func() { _ = m.shard.Close(context.WithoutCancel(t.Context())); m.system.Close() })
+	kept := m.weaklySent(t, 10)
+	m.until(t, func() bool {
+		runtime.GC()
+		return !slices.ContainsFunc(kept, func(r weak.Pointer[messages.AcquireRequest]) bool { return r.Value() != nil })
+	})
+}
+
+// weaklySent sends requests and keeps none of them.
+func (m *measured) weaklySent(tb testing.TB, n int) (sent []weak.Pointer[messages.AcquireRequest]) {
+	tb.Helper()
+	for i := range n {
+		r := request(i, 0)
+		sent = append(sent, weak.Make(r.Request))
+		m.send(tb, fmt.Sprintf("orders.%d", i), r)
+	}
+	return sent
+}
+
 func request(i int, wait time.Duration) lease.Acquire {
 	return lease.Acquire{
 		From: messages.ReplyTo{Subject: fmt.Sprintf("_INBOX.01JB2Y8K3M6N.%014d", i)}, MaxWaiting: 1 << 20,
@@ -58,36 +83,36 @@ type measured struct {
 	before uint64
 }
 
-func newMeasured(b *testing.B) *measured {
-	b.Helper()
-	m := &measured{before: heapAlloc(), quota: new(actors.Quota), system: actors.NewSystem(testLog(b))}
+func newMeasured(tb testing.TB) *measured {
+	tb.Helper()
+	m := &measured{before: heapAlloc(), quota: new(actors.Quota), system: actors.NewSystem(testLog(tb))}
 	m.shard = m.system.StartShard(actors.ShardConfig{
-		Node: "n", Journal: new(discard), Clock: actors.SystemClock(), Outbox: silence{}, Log: testLog(b),
+		Node: "n", Journal: new(discard), Clock: actors.SystemClock(), Outbox: silence{}, Log: testLog(tb),
 		Quota:  m.quota,
 		Tuning: actors.Tuning{IdleAfter: 10 * time.Millisecond, MaxPending: 1 << 30, StallAfter: time.Hour},
 	})
-	if err := m.shard.Opened(b.Context()); err != nil {
-		b.Fatal(err)
+	if err := m.shard.Opened(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
 	return m
 }
 
-func (m *measured) send(b *testing.B, resource string, e lease.Event) {
-	b.Helper()
+func (m *measured) send(tb testing.TB, resource string, e lease.Event) {
+	tb.Helper()
 	if _, err := m.shard.SendAll([]actors.Request{{Resource: resource, Event: e}}); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
-func (m *measured) until(b *testing.B, done func() bool) {
-	b.Helper()
+func (m *measured) until(tb testing.TB, done func() bool) {
+	tb.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		select {
 		case <-tick.C:
-		case <-b.Context().Done():
-			b.Fatal(b.Context().Err())
+		case <-tb.Context().Done():
+			tb.Fatal(tb.Context().Err())
 		}
 	}
 }

@@ -219,9 +219,11 @@ func (s *shardActor) termMessage(ctx actor.Context, m *termMessage) {
 	case result.err != nil:
 		s.lose(ctx, result.err)
 	default:
-		for _, d := range s.term.stored() {
+		done := s.term.stored()
+		for _, d := range done {
 			s.responder.settle(d.request)
 		}
+		clear(done) // their array has room for later ones, and would keep them
 	}
 }
 

@@ -15,6 +15,8 @@ type Contents struct {
 	// Leases counts the leases that are held, Lost the ended ones that hold their resources back, and Free the resources
 	// that are free and remembered.
 	Leases, Lost, Free int
+	// Closed: a journal was closed for another number of shards. Only a copy knows that.
+	Closed bool
 	// Position, Number and Epoch are the highest of all shards, Floor is the highest low-water mark, and Highest the
 	// highest token that may have been issued.
 	Position, Number, Epoch uint64

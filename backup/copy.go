@@ -33,6 +33,7 @@ func Copy(ctx context.Context, w io.Writer, h *archive.Header, source func(shard
 		if err != nil {
 			return nil, fmt.Errorf("shard %d: %w", shard, err)
 		}
+		c.Closed = c.Closed || l.Closed() != nil
 		if err := c.copyShard(out, shard, l, func(done float64) { part(1, done) }); err != nil {
 			return nil, err
 		}

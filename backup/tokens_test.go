@@ -73,7 +73,9 @@ func (d *deployment) grant(t tb, name string, e lease.Event, cost uint64) {
 }
 
 // lastOf is the last token of a lease.
-func lastOf(l *messages.Lease) uint64 { return l.GetToken() + uint64(max(l.GetTokens(), 1)) - 1 }
+func lastOf(l *messages.Lease) uint64 {
+	return uint64(messages.Token(l.GetToken()).Last(l.GetTokens()))
+}
 
 // grow lets a lease have more tokens, if it may, and checks that these are new.
 func (d *deployment) grow(t *rapid.T) {

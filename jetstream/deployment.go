@@ -1,7 +1,6 @@
 package jetstream
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,12 +13,8 @@ import (
 )
 
 const (
-	// DefaultShards of a new deployment. Each is a bucket with its own appends: enough for the nodes of
-	// a small cluster to share, few enough for one disk.
-	DefaultShards = 4
-	// DefaultShardsAlone is that of a node without others. Appends to the buckets of one disk sync it in turns,
-	// so one bucket is the fastest.
-	DefaultShardsAlone = 1
+	// DefaultShards of a new deployment. Each is a bucket with its own appends, and one makes the largest appends.
+	DefaultShards = 1
 	// MaxShards keeps a typing error from creating thousands of buckets.
 	MaxShards = messages.MaxShards
 )
@@ -28,12 +23,9 @@ const (
 type DeploymentConfig struct {
 	// Prefix names the deployment within its NATS account.
 	Prefix messages.Prefix
-	// Shards is the number of buckets. 0: what the deployment has, else NewShards. It must be the number that a
+	// Shards is the number of buckets. 0: what the deployment has, else [DefaultShards]. It must be the number that a
 	// deployment was created with, unless that was changed since.
 	Shards uint32
-	// NewShards is the number of buckets of a deployment that is created and for which Shards is 0. 0:
-	// [DefaultShards].
-	NewShards uint32
 	// Existing refuses to create a deployment, with [ErrNoDeployment].
 	Existing bool
 	// Replicas of each bucket that is created. 0: 1. Existing buckets keep theirs until [Deployment.Grow].
@@ -128,7 +120,6 @@ func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
 		api:       api,
 		layout:    l,
 		register:  &Register{api: api, layout: l},
-		newShards: cmp.Or(cfg.NewShards, DefaultShards),
 		mustExist: cfg.Existing,
 		requested: cfg.Replicas,
 	}, nil

@@ -26,7 +26,6 @@ const (
 type opener struct {
 	api       *jsapi.Requester
 	layout    layout // shards is 0 until it is known
-	newShards uint32 // of a deployment that is created
 	mustExist bool   // create none
 	requested int    // for how many replicas, 0 for any
 	register  *Register
@@ -81,7 +80,7 @@ func (o *opener) learnGeneration(ctx context.Context) error {
 	r, _, err := o.register.Read(ctx)
 	switch {
 	case errors.Is(err, ErrForbidden) && strings.Contains(err.Error(), streamName(o.layout.prefix.Register())):
-		o.api.Config.Log.Warn("this user has no right to another number of shards: see holdfast access", "error", err)
+		o.api.Config.Log.Info("this user has no right to another number of shards: see holdfast access", "error", err)
 		o.register = nil
 		return nil
 	case err != nil:
@@ -148,7 +147,7 @@ func (o *opener) createAll(ctx context.Context) error {
 		return err
 	}
 	if o.layout.shards == 0 {
-		o.layout.shards = o.newShards
+		o.layout.shards = DefaultShards
 	}
 	for shard := o.layout.shards; shard > 0; shard-- {
 		if err := o.create(ctx, shard-1, o.layout.config(shard-1)); err != nil {

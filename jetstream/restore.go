@@ -44,7 +44,7 @@ func BeginRestore(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig, afte
 		return nil, err
 	}
 	if o.layout.shards == 0 {
-		o.layout.shards = o.newShards
+		o.layout.shards = DefaultShards
 	}
 	r := &Restore{opener: o, id: rand.Text(), after: after}
 	if err := r.begin(ctx); err != nil {

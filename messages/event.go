@@ -73,14 +73,23 @@ func (x *Event) SetHeader(h map[string][]string) {
 
 // Subject returns the subject of the event: of a tenant's resource it is below the prefix of the tenant.
 func (x *Event) Subject(p Prefix) (string, error) {
-	key, err := EncodeKey(x.GetLease().GetResource())
+	subject, err := p.eventOf(x.GetLease().GetTenant(), x.GetLease().GetResource())
 	if err != nil {
 		return "", fmt.Errorf("event %s: %w", x.ID(), err)
 	}
-	if tenant := x.GetLease().GetTenant(); tenant != "" {
-		p = p.Tenant(tenant) // mutant: PlainEventsOfTenants
+	return subject, nil
+}
+
+// EventOf returns the subject of the events of a resource, whose name is qualified.
+func (p Prefix) EventOf(qualified string) (string, error) { return p.eventOf(Unqualify(qualified)) }
+
+func (p Prefix) eventOf(tenant, resource string) (string, error) {
+	key, err := EncodeKey(resource)
+	below := p
+	if tenant != "" {
+		below = p.Tenant(tenant) // mutant: PlainEventsOfTenants
 	}
-	return p.Event(key), nil
+	return below.Event(key), err
 }
 
 // AppendJSON appends the event in the form in which [Encode] writes JSON, at a fraction of the cost, and without the

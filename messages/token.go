@@ -48,6 +48,9 @@ func ParseToken(s string) (Token, error) {
 	return Token(n), nil
 }
 
+// Last returns the last token of a lease that has n of them, from t on; 0: one.
+func (t Token) Last(n uint32) Token { return t + Token(max(n, 1)) - 1 }
+
 // String returns the token as a fence: 15 zero-padded digits, so that text order is numeric order.
 func (t Token) String() string {
 	digits := strconv.FormatUint(uint64(t), 10)

@@ -24,6 +24,14 @@ func TestTokenString(t *testing.T) {
 	}
 }
 
+func TestLastToken(t *testing.T) {
+	for n, want := range map[uint32]messages.Token{0: 5, 1: 5, 100: 104} {
+		if got := messages.Token(5).Last(n); got != want {
+			t.Errorf("the last of %d tokens from 5 on is %d, want %d", n, got, want)
+		}
+	}
+}
+
 func TestIllegalToken(t *testing.T) {
 	for s, want := range map[string]string{
 		"":                 `token: 15 digits, got ""`,

@@ -23,7 +23,7 @@ func BenchmarkStep(b *testing.B) {
 			s.Step(now, release)
 		}
 	})
-	for _, waiting := range []int{64, 10_000} {
+	for _, waiting := range []int{64, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("handover/waiting=%d", waiting), func(b *testing.B) { benchmarkHandOver(b, waiting) })
 	}
 }

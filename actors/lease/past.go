@@ -37,15 +37,15 @@ func (p *past) keepLast(now Instant, last Lease) {
 	}
 }
 
-// recallAcquire returns how the request of an acquire has ended, see [past.recall], and reports whether the sender has
-// its secret. A copy without the secret is known by the hash, a repetition without the hash by the secret.
+// recallAcquire returns how the request of an acquire has ended, see [past.recall], and reports then whether the sender
+// has its secret. A copy without the secret is known by the hash, a repetition without the hash by the secret.
 func (p *past) recallAcquire(i *Image, r *messages.AcquireRequest) (e ended, ok, proved bool) {
-	who, id := requester(r), r.GetRequestId()
-	e, ok = p.recall(i, caller{who.owner, r.GetSecretHash()}, id)
-	if !ok && len(r.GetSecretHash()) == 0 && len(who.hash) > 0 {
-		e, ok = p.recall(i, who, id)
+	id := r.GetRequestId()
+	e, ok = p.recall(i, caller{r.GetOwner(), r.GetSecretHash()}, id)
+	if !ok && len(r.GetSecretHash()) == 0 && len(r.GetSecret()) > 0 {
+		e, ok = p.recall(i, requester(r), id)
 	}
-	return e, ok, who.opens(r.GetSecretHash())
+	return e, ok, ok && requester(r).opens(r.GetSecretHash())
 }
 
 // recallRelease returns how the request of a release has ended: the caller's, or one that has no secret.

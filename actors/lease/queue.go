@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -10,12 +11,25 @@ import (
 type waiter struct {
 	request *messages.AcquireRequest
 	from    messages.ReplyTo
+	// digest is that of the owner and the id: a search reads the requests only where it matches.
+	digest uint64
 	// since and until are the begin and the end of the wait.
 	since, until Instant
 }
 
 func newWaiter(now Time, e Acquire) waiter {
-	return waiter{request: e.Request, from: e.From, since: now.Instant, until: now.Add(ttl(e.Request.GetWaitMs()))}
+	r := e.Request
+	return waiter{
+		request: r, from: e.From, digest: digestOf(r.GetOwner(), r.GetRequestId()),
+		since: now.Instant, until: now.Add(ttl(r.GetWaitMs())),
+	}
+}
+
+// digestSeed differs in each process, so that no client can choose requests with the same digest.
+var digestSeed = maphash.MakeSeed()
+
+func digestOf(owner, requestID string) uint64 {
+	return maphash.Comparable(digestSeed, [2]string{owner, requestID})
 }
 
 // queue holds the waiting requests, first come first served.
@@ -57,9 +71,14 @@ func (q *queue) find(owner, requestID string) int {
 	if requestID == "" {
 		return -1
 	}
-	return slices.IndexFunc(q.waiters, func(w waiter) bool {
-		return w.request.GetRequestId() == requestID && w.request.GetOwner() == owner
-	})
+	digest := digestOf(owner, requestID)
+	for i := range q.waiters { // by index, since a waiter is large
+		if w := &q.waiters[i]; w.digest == digest && w.request.GetRequestId() == requestID &&
+			w.request.GetOwner() == owner {
+			return i
+		}
+	}
+	return -1
 }
 
 // take removes the request of this caller and id.

@@ -20,8 +20,9 @@ type Notice struct {
 // wanted are the leases of a session that other requests want. A session has it while its latest keep asks for notices.
 type wanted struct {
 	byLease map[leaseKey]*want
-	// notices are in the order in which their next notices may go out, names in that in which keeps last named them.
-	notices, names list.List
+	// fresh are those of which no notice went out in the last second, in the order in which they were asked for. notices
+	// are the others, in the order in which their next notices may go out, names in that in which keeps last named them.
+	fresh, notices, names list.List
 }
 
 // want says that other requests want a lease.
@@ -47,7 +48,7 @@ func (w *wanted) ask(lease leaseKey) *want {
 	}
 	x.unnoticed, x.unnamed = true, true
 	if x.notice == nil {
-		x.notice = w.notices.PushFront(x) // none about it went out in the last second
+		x.notice = w.fresh.PushBack(x) // mutant: LatestNoticeFirst
 	}
 	if x.name == nil {
 		x.name = w.names.PushBack(x)
@@ -85,7 +86,7 @@ func (w *wanted) remove(lease leaseKey) {
 		return
 	}
 	if x.notice != nil {
-		w.notices.Remove(x.notice)
+		w.unlist(x)
 	}
 	if x.name != nil {
 		w.names.Remove(x.name)
@@ -93,15 +94,29 @@ func (w *wanted) remove(lease leaseKey) {
 	delete(w.byLease, lease)
 }
 
+// unlist takes a lease out of the list that its next notice is in.
+func (w *wanted) unlist(x *want) {
+	w.fresh.Remove(x.notice) // it has no effect on what is in the other
+	w.notices.Remove(x.notice)
+	x.notice = nil
+}
+
+// first returns the place of the lease whose notice may go out first; nil: there is none.
+func (w *wanted) first() *list.Element {
+	if e := w.fresh.Front(); e != nil {
+		return e
+	}
+	return w.notices.Front()
+}
+
 // due returns the notices that may go out at now, at most limit, and when the next one may.
 func (w *wanted) due(now Instant, limit int) (due []Notice, next Instant) {
-	for e := w.notices.Front(); e != nil; e = w.notices.Front() {
+	for e := w.first(); e != nil; e = w.first() {
 		x := e.Value.(*want)
 		if x.next > now || len(due) == limit { // mutant: NoticesWithoutARate
 			return due, x.next
 		}
-		w.notices.Remove(e)
-		x.notice = nil
+		w.unlist(x)
 		if !x.waits && !x.unnoticed {
 			w.tidy(x)
 			continue

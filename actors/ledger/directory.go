@@ -44,7 +44,10 @@ func (d *directory) split(p *page) {
 		d.double()
 	}
 	left, right := newPage(p.prefix<<1, p.depth+1), newPage(p.prefix<<1|1, p.depth+1)
-	left.partial, right.partial = p.partial, p.partial
+	for _, half := range []*page{left, right} {
+		half.partial = p.partial
+		half.reserve(len(p.entries)/2, len(p.tombstones)/2)
+	}
 	half := func(resource string) *page {
 		if journal.Bits(journal.Hash(resource), p.depth+1)&1 == 1 {
 			return right
@@ -52,7 +55,7 @@ func (d *directory) split(p *page) {
 		return left
 	}
 	for resource, e := range p.entries {
-		half(resource).add(resource, e)
+		half(resource).move(resource, e)
 	}
 	for resource, t := range p.tombstones {
 		half(resource).addTombstone(resource, t)

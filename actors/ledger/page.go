@@ -47,6 +47,8 @@ type entry struct {
 	lease.Image
 	// used is when it last changed, in Unix milliseconds: see [Ledger.Before].
 	used int64
+	// counted is its weight, as its page counts it.
+	counted int32
 }
 
 // weight estimates the stored bytes of the entry from above, up to the heaviest.
@@ -62,6 +64,11 @@ func newPage(prefix, depth uint32) *page {
 		prefix: prefix, depth: depth, entries: make(map[string]*entry), tombstones: make(map[string]tombstone),
 		since: math.MaxInt, oldest: math.MaxInt64, fresh: math.MaxInt64,
 	}
+}
+
+// reserve makes room in an empty page.
+func (p *page) reserve(entries, tombstones int) {
+	p.entries, p.tombstones = make(map[string]*entry, entries), make(map[string]tombstone, tombstones)
 }
 
 func (p *page) name() string { return journal.PageName(p.prefix, p.depth) }
@@ -82,6 +89,12 @@ func (p *page) find(resource string) (*entry, bool) {
 
 // add puts an entry in, which is not there.
 func (p *page) add(resource string, e *entry) {
+	e.counted = int32(e.weight())
+	p.move(resource, e)
+}
+
+// move puts an entry in that was in another page.
+func (p *page) move(resource string, e *entry) {
 	p.entries[resource] = e
 	p.count(e, 1)
 }
@@ -94,7 +107,7 @@ func (p *page) remove(resource string, e *entry) {
 
 // count adds an entry to the figures of the page, n times.
 func (p *page) count(e *entry, n int) {
-	p.weight += n * e.weight()
+	p.weight += n * int(e.counted)
 	c := e.Counts()
 	p.leases, p.shared, p.lost = p.leases+n*(c.Held+c.Ended), p.shared+n*c.Shared, p.lost+n*c.Ended
 	switch {
@@ -150,6 +163,7 @@ func (p *page) put(resource string, e *entry) {
 	if there, known := p.entries[resource]; known {
 		p.count(there, -1)
 		*there = *e
+		there.counted = int32(there.weight())
 		p.count(there, 1)
 		return
 	}

@@ -10,6 +10,13 @@ import (
 
 // load fills a new page with a stored one.
 func (p *page) load(stored *journal.Page) error {
+	tombstones := 0
+	for _, s := range stored.GetEntries() {
+		if s.GetOwnerDigest() != 0 {
+			tombstones++
+		}
+	}
+	p.reserve(len(stored.GetEntries())-tombstones, tombstones)
 	for _, s := range stored.GetEntries() {
 		resource := s.Name()
 		if !stored.Covers(resource) {

@@ -12,8 +12,10 @@ type batches struct {
 	// maxBytes bounds a message. An answer that is larger goes alone.
 	maxBytes int
 	all      []*batchReply
-	// open are those of all that may have room for more, by their destination without the call.
-	open map[messages.ReplyTo]*batchReply
+	// open are those of all that may have room for more, by their destination without the call. latest is the one that
+	// got the last answer, nil before: the next one is mostly for the same batch.
+	open   map[messages.ReplyTo]*batchReply
+	latest *batchReply
 }
 
 // batchReply is a message with answers to one batch.
@@ -30,7 +32,10 @@ func (b *batches) add(a lease.Answer) {
 		Subject: a.To.Subject, Encoding: a.To.Encoding, Batched: true, Origin: messages.Origin{Former: a.To.Origin.Former},
 	}, a.To.Call
 	size := answerSize(a)
-	r := b.open[to]
+	r := b.latest
+	if r == nil || r.to != to {
+		r = b.open[to]
+	}
 	if r == nil || r.size+size > b.maxBytes {
 		if b.open == nil {
 			b.open = make(map[messages.ReplyTo]*batchReply)
@@ -39,6 +44,7 @@ func (b *batches) add(a lease.Answer) {
 		b.open[to] = r
 		b.all = append(b.all, r)
 	}
+	b.latest = r
 	r.size += size
 	// mutant: BatchAnswerOfAnotherCall
 	r.reply.Answers = append(r.reply.Answers, &messages.Answer{Id: call, Reply: a.Reply})

@@ -37,6 +37,15 @@ type events struct {
 	interest func(subject string) bool
 }
 
+// Wants implements actors.Publisher.
+func (p *events) Wants(resource string) bool {
+	if p.retainer != nil {
+		return true
+	}
+	subject, err := p.prefix.EventOf(resource)
+	return err != nil || p.interest(subject)
+}
+
 // Publish implements actors.Publisher. Events are stored first: after an error they are published again, and the
 // retainer ignores those that it has.
 func (p *events) Publish(ctx context.Context, events []*messages.Event) error {

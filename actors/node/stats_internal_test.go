@@ -17,6 +17,7 @@ import (
 type nowhere struct{}
 
 func (nowhere) Answer(uint32, []lease.Answer)                    {}
+func (nowhere) Wants(string) bool                                { return true }
 func (nowhere) Publish(context.Context, []*messages.Event) error { return nil }
 
 // What a shard has counted stays counted, once, when it ends and when it is opened anew: Prometheus would take a lower

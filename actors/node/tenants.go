@@ -48,7 +48,7 @@ func CheckTenants(count int, shards uint32) error {
 	each := tenantSubscriptions(shards)
 	limit := min(MaxTenants, maxTenantSubscriptions/each)
 	if count > limit {
-		return fmt.Errorf("tenants: at most %d, since each takes %d subscriptions with %d shards, got %d", limit,
+		return fmt.Errorf("tenants: at most %d, since each takes %d subscriptions with --shards %d, got %d", limit,
 			each, shards, count)
 	}
 	return nil

@@ -13,6 +13,9 @@ import (
 // Sink is where events go. It is called by many shards at once, and by each of them for one batch after
 // the other.
 type Sink interface {
+	// Wants reports whether an event of a resource, whose name is qualified, has to be published: without a receiver it
+	// has not.
+	Wants(resource string) bool
 	// Publish publishes events of one shard, in their order, and returns nil once all of them have
 	// arrived for certain. After an error any of them may have arrived; they are published again.
 	Publish(ctx context.Context, events []*messages.Event) error

@@ -125,7 +125,16 @@ func (p *Publisher) take(c Commit) (room bool) {
 
 func (p *Publisher) add(position uint64, c *journal.Commit) {
 	p.position, p.number = position, c.GetNumber()
-	p.batch = append(p.batch, journal.Events(p.cfg.Shard, position, c)...)
+	p.batch = journal.AppendEvents(p.batch, p.cfg.Shard, position, c, p.wants)
+}
+
+// wants reports whether an event of a resource is to be published; else it counts as published.
+func (p *Publisher) wants(resource string) bool {
+	if p.cfg.Sink.Wants(resource) {
+		return true
+	}
+	p.cfg.Counts.published.Add(1)
+	return false
 }
 
 // catchUp publishes what the journal has behind the last commit that was taken.

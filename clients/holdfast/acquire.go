@@ -93,7 +93,7 @@ const (
 // acquisition is one call of Acquire.
 type acquisition struct {
 	c             *Client
-	options       acquireOptions
+	options       *acquireOptions
 	resource, key string
 	lockKey
 	id string
@@ -117,7 +117,7 @@ type acquisition struct {
 }
 
 // acquire is Acquire. The wait counts from begun.
-func (c *Client) acquire(ctx context.Context, resource string, o acquireOptions, begun time.Time) (*Lock, error) {
+func (c *Client) acquire(ctx context.Context, resource string, o *acquireOptions, begun time.Time) (*Lock, error) {
 	if err := checkContext(ctx, messages.OpAcquire, resource); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (c *Client) acquire(ctx context.Context, resource string, o acquireOptions,
 	return c.newAcquisition(resource, o, begun).acquire(ctx)
 }
 
-func (c *Client) newAcquisition(resource string, o acquireOptions, begun time.Time) *acquisition {
+func (c *Client) newAcquisition(resource string, o *acquireOptions, begun time.Time) *acquisition {
 	return &acquisition{c: c, options: o, resource: resource, id: rand.Text(), begun: begun}
 }
 

@@ -19,7 +19,7 @@ func TestTimeoutJustBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Microsecond)
 		defer cancel()
-		a := &acquisition{c: bareClient(t), resource: "r"}
+		a := &acquisition{c: bareClient(t), resource: "r", options: new(acquireOptions)}
 		a.deadline, _ = ctx.Deadline()
 		l, again, err := a.answered(ctx, &messages.Reply{Status: messages.Status_TIMEOUT}, clock.Now())
 		if l != nil || again || !errors.Is(err, ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
@@ -35,7 +35,7 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 	end() // what is given back is not to be asked for here
 	c := bareClient(t)
 	c.background.duty, c.background.goroutines = duty, &c.goroutines
-	a := &acquisition{c: c, resource: "r", options: acquireOptions{owner: "me", ttl: ttl}}
+	a := &acquisition{c: c, resource: "r", options: &acquireOptions{owner: "me", ttl: ttl}}
 	for token := uint64(1); ; token++ {
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: token, TtlMs: 100, RemainingMs: 100}
 		l, again, err := a.granted(t.Context(), clock.Now().Add(-way), &messages.Reply{Lease: lease})

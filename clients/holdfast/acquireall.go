@@ -33,7 +33,7 @@ func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...Acq
 	if err != nil {
 		return nil, err
 	}
-	a := &acquisitionOfAll{c: c, options: c.cfg.acquireOptions(opts), resources: ordered, begun: time.Now()}
+	a := &acquisitionOfAll{c: c, options: *c.cfg.acquireOptions(opts), resources: ordered, begun: time.Now()}
 	if err := a.options.uncached("AcquireAll"); err != nil {
 		return nil, invalid(messages.OpAcquire, "", err)
 	}
@@ -103,7 +103,10 @@ func (a *acquisitionOfAll) atOnce(ctx context.Context) (*Locks, error) {
 	}
 	locks := make([]*Lock, len(a.resources))
 	errs := make([]error, len(a.resources))
-	concurrently(len(locks), func(i int) { locks[i], errs[i] = a.c.acquire(ctx, a.resources[i], o, a.begun) })
+	concurrently(len(locks), func(i int) {
+		own := o
+		locks[i], errs[i] = a.c.acquire(ctx, a.resources[i], &own, a.begun)
+	})
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) == 0 {
 		return newLocks(ctx, a.c, locks), nil
@@ -130,7 +133,8 @@ func (a *acquisitionOfAll) inTurn(ctx context.Context) (*Locks, error) {
 	defer stop(nil)
 	locks := make([]*Lock, 0, len(a.resources))
 	for _, resource := range a.resources {
-		l, err := a.c.acquire(waiting, resource, a.options, a.begun)
+		own := a.options
+		l, err := a.c.acquire(waiting, resource, &own, a.begun)
 		if err == nil {
 			locks = append(locks, l)
 			l.alsoCancel(stop)

@@ -267,14 +267,14 @@ func (s *cacheShard) sweep(now time.Time) []*cached {
 }
 
 // acquireCached is acquire of a client that caches: with a cached lease, or one that is asked for.
-func (c *Client) acquireCached(ctx context.Context, name string, o acquireOptions, begun time.Time) (*Lock, error) {
+func (c *Client) acquireCached(ctx context.Context, name string, o *acquireOptions, begun time.Time) (*Lock, error) {
 	if err := o.checkCached(); err != nil {
 		return nil, invalid(messages.OpAcquire, name, err)
 	}
 	for in := c.cache.shard(name); ; {
 		e := in.get(name)
 		if e == nil {
-			e, lead, err := c.newCached(ctx, in, name, &o)
+			e, lead, err := c.newCached(ctx, in, name, o)
 			switch {
 			case err != nil:
 				return nil, err
@@ -285,7 +285,7 @@ func (c *Client) acquireCached(ctx context.Context, name string, o acquireOption
 			}
 			continue
 		}
-		l, w, again, err := e.enter(ctx, &o)
+		l, w, again, err := e.enter(ctx, o)
 		switch {
 		case w != nil:
 			return c.awaitTurn(ctx, e, w, o, begun)
@@ -313,7 +313,7 @@ func (c *Client) newCached(ctx context.Context, in *cacheShard, name string, o *
 }
 
 // acquireFor asks for the lease of a resource, for the caller and those that wait for it.
-func (c *Client) acquireFor(ctx context.Context, e *cached, o acquireOptions, begun time.Time) (*Lock, error) {
+func (c *Client) acquireFor(ctx context.Context, e *cached, o *acquireOptions, begun time.Time) (*Lock, error) {
 	o.cached = e
 	defer e.asked()
 	return c.newAcquisition(e.name, o, begun).acquire(ctx)
@@ -321,7 +321,7 @@ func (c *Client) acquireFor(ctx context.Context, e *cached, o acquireOptions, be
 
 // acquireApart asks for a lease that is not cached. began is called when the request is on its way, or the call is over;
 // nil: nothing is.
-func (c *Client) acquireApart(ctx context.Context, in *cacheShard, name string, o acquireOptions, begun time.Time,
+func (c *Client) acquireApart(ctx context.Context, in *cacheShard, name string, o *acquireOptions, begun time.Time,
 	began func()) (*Lock, error) {
 	over := in.askApart(name)
 	defer over()
@@ -334,8 +334,8 @@ func (c *Client) acquireApart(ctx context.Context, in *cacheShard, name string, 
 }
 
 // awaitTurn waits for the turn of a call that has none yet. It has a use of the lease then, or asks for one.
-func (c *Client) awaitTurn(ctx context.Context, e *cached, w *waiting, o acquireOptions, begun time.Time) (*Lock, error) {
-	t, err := e.await(ctx, w, &o, begun)
+func (c *Client) awaitTurn(ctx context.Context, e *cached, w *waiting, o *acquireOptions, begun time.Time) (*Lock, error) {
+	t, err := e.await(ctx, w, o, begun)
 	switch {
 	case err != nil || t.lock != nil:
 		return t.lock, err

@@ -23,7 +23,7 @@ type handle struct {
 	c             *core
 	registry      registry
 	resource, key string
-	options       acquireOptions
+	options       *acquireOptions
 
 	// mu guards what follows: own, or the mutex of the cached lease.
 	mu    *sync.Mutex
@@ -41,7 +41,9 @@ type handle struct {
 	metadata, asked map[string]string
 	setOrder        uint64
 	setting         sync.Mutex
-	locks           []*Lock // that have not been released
+	// locks are those that have not been released; at first they take lockRoom, since most leases have one.
+	locks    []*Lock
+	lockRoom [1]*Lock
 	// wanted is closed when others are known to want the resource, nil until it is asked for; isWanted: they are.
 	wanted   chan struct{}
 	isWanted bool
@@ -69,7 +71,7 @@ type registry interface {
 	change(h *handle, become func())
 	// releasing reports whether the lease of a handle may be released. Then released has to be called.
 	releasing(l *messages.Lease, h *handle) bool
-	released(k holder, tokens []Token)
+	released(k holder, tokens [2]Token)
 	// downgrading notes that a lease of a holder may change its token, downgradeOver that this is decided.
 	downgrading(k holder)
 	downgradeOver(k holder)
@@ -89,13 +91,8 @@ func (h *handle) holder() holder { return holder{h.resource, h.options.owner} }
 // lockKey returns the key of the locks that may share the lease.
 func (h *handle) lockKey() lockKey { return lockKey{h.holder(), h.kind} }
 
-// tokens returns those of which the lease has tombstones when it is released.
-func (h *handle) tokens() []Token {
-	if h.former == (leaseID{}) {
-		return []Token{h.id.token}
-	}
-	return []Token{h.id.token, h.former.token}
-}
+// tokens returns those of which the lease has tombstones when it is released; 0: none.
+func (h *handle) tokens() [2]Token { return [2]Token{h.id.token, h.former.token} }
 
 // attach adds a lock that shares the lease; nil if that is not held any more, or not of this kind.
 func (h *handle) attach(ctx context.Context, k kind) *Lock {
@@ -293,7 +290,7 @@ func (h *handle) listen() <-chan struct{} {
 	}
 	if !h.options.listens && h.phase == holding {
 		h.options.listens = true
-		if h.c.cfg.fits(&h.options) && !h.isWanted {
+		if h.c.cfg.fits(h.options) && !h.isWanted {
 			h.extensions.join()
 		}
 	}
@@ -511,25 +508,29 @@ func (h *handle) postRelease() {
 
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
-	k, tokens, isDowngrading := h.holder(), h.tokens(), h.extensions.downgrading > 0
 	r := &release{
-		c: h.c, holder: k, token: h.id.token, key: h.key, secret: h.options.secret.value,
-		until: h.end, forsake: h.extensions.forsake,
+		c: h.c, holder: h.holder(), token: h.id.token, key: h.key, secret: h.options.secret.value,
+		until: h.end, lease: h,
 	}
 	if h.withdrawn {
 		r.requestID = h.options.requestID // mutant: RestOfAnIncompleteSet
 	}
-	r.done = func() {
-		h.registry.released(k, tokens)
-		h.extensions.leave()
-		if h.options.cached != nil {
-			h.options.cached.returned()
-		}
-		if isDowngrading {
-			h.registry.downgradeOver(k)
-		}
-	}
 	return r
+}
+
+// forsake implements [released].
+func (h *handle) forsake() { h.extensions.forsake() }
+
+// released implements [released]. What it reads does not change any more.
+func (h *handle) released() {
+	h.registry.released(h.holder(), h.tokens())
+	h.extensions.leave()
+	if h.options.cached != nil {
+		h.options.cached.returned()
+	}
+	if h.extensions.downgrading > 0 {
+		h.registry.downgradeOver(h.holder())
+	}
 }
 
 // all returns the locks that share the lease.

@@ -29,7 +29,7 @@ func TestEndOfALease(t *testing.T) {
 		c := bareClient(t)
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 30_000, RemainingMs: 30_000}
 		h := c.handles.newHandle("r", "r", &messages.Reply{Lease: lease}, clock.Now(),
-			acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
+			&acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
 		before, after := h.attach(t.Context(), kind{}), h.attach(t.Context(), kind{})
 		begun, want := time.Now(), time.Until(before.Deadline())
 		ctx, lost := before.Context(), before.Lost()
@@ -60,7 +60,7 @@ func TestLossInASuspend(t *testing.T) {
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 3_600_000, RemainingMs: 3_600_000}
 		newLock := func() *Lock {
 			h := c.handles.newHandle("r", "r", &messages.Reply{Lease: lease}, clock.Now(),
-				acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
+				&acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
 			return h.attach(t.Context(), kind{})
 		}
 		l, asked := newLock(), newLock()

@@ -36,7 +36,7 @@ type handles struct {
 var errReleased = errors.New("released already")
 
 // newHandle returns a handle of a lease of the resource that was granted in answer to a request sent then.
-func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent time.Time, o acquireOptions) *handle {
+func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent time.Time, o *acquireOptions) *handle {
 	c, l := s.c, granted.GetLease()
 	id := leaseID{resource, Token(l.GetToken())}
 	h := &handle{
@@ -44,7 +44,7 @@ func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent 
 		claim: Claim{Resource: resource, Token: fenceOf(l)}, // mutant: TokenAsFence
 		kind:  kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
 	}
-	h.mu = &h.own
+	h.mu, h.locks = &h.own, h.lockRoom[:0]
 	if o.cached != nil {
 		h.mu = &o.cached.mu
 		o.cached.offered(id.token, l.GetTokens())
@@ -53,8 +53,8 @@ func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent 
 	h.keeper = &h.extensions
 	h.extensions = extensions{
 		of: h, mu: h.mu, sender: c.sender, sessions: s.sessions,
-		resource: resource, key: key, options: &h.options, token: id.token,
-		agreed: o.ttl, maxKnown: c.cfg.maxKnown(&o), lastHeld: o.lastHeld(sent),
+		resource: resource, key: key, options: o, token: id.token,
+		agreed: o.ttl, maxKnown: c.cfg.maxKnown(o), lastHeld: o.lastHeld(sent),
 		// mutant: LeaseFromTheAnswer
 		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), o.ttl), sent, c.begun),
 	}
@@ -64,11 +64,11 @@ func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent 
 	}
 	h.hints = hints{
 		sender: c.sender, ends: s.ends, key: key, token: id.token, ephemeral: o.ephemeral, mu: h.mu, verifier: h,
-		tried: o.cached != nil && c.cfg.fits(&o), // notices tell
+		tried: o.cached != nil && c.cfg.fits(o), // notices tell
 		from:  c.begun.Add((clock.Since(c.begun) + subscribeAfter).Truncate(lease.Coarsest)),
 	}
 	h.alarm.Waker = h
-	if c.cfg.endsEarly(&o) || o.cached != nil && !h.isWanted && c.cfg.fits(&o) {
+	if c.cfg.endsEarly(o) || o.cached != nil && !h.isWanted && c.cfg.fits(o) {
 		h.extensions.Hasten(clock.Now(), func(int) time.Duration { return 0 })
 	}
 	h.schedule()
@@ -218,7 +218,9 @@ func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 	if h != nil {
 		s.drop(h)
 		for _, token := range h.tokens() {
-			s.tombstonesOf(h.holder()).add(token)
+			if token > 0 {
+				s.tombstonesOf(h.holder()).add(token)
+			}
 		}
 		return true
 	}
@@ -240,11 +242,11 @@ func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 }
 
 // released notes that the releases of a holder's leases are over.
-func (s *handles) released(k holder, tokens []Token) {
+func (s *handles) released(k holder, tokens [2]Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, token := range tokens {
-		if s.tombstones[k].released(token) {
+		if token > 0 && s.tombstones[k].released(token) {
 			delete(s.tombstones, k)
 		}
 	}
@@ -253,7 +255,7 @@ func (s *handles) released(k holder, tokens []Token) {
 // tombstonesOf is called with mu held.
 func (s *handles) tombstonesOf(k holder) *tombstones {
 	if s.tombstones[k] == nil {
-		put(&s.tombstones, k, new(tombstones))
+		put(&s.tombstones, k, newTombstones())
 	}
 	return s.tombstones[k]
 }
@@ -301,7 +303,18 @@ func (s *handles) giveBack(l *messages.Lease, secret secret) {
 	k, token := holder{l.GetResource(), l.GetOwner()}, Token(l.GetToken())
 	r := &release{
 		c: s.c, holder: k, token: token, secret: secret.value, until: clock.Now().Add(millis(l.GetTtlMs())),
-		done: func() { s.released(k, []Token{token}) },
+		lease: orphan{s, k, token},
 	}
 	r.later()
 }
+
+// orphan is a lease that is given back. It has no handle, and is in no session.
+type orphan struct {
+	of *handles
+	holder
+	token Token
+}
+
+func (o orphan) forsake() {}
+
+func (o orphan) released() { o.of.released(o.holder, [2]Token{o.token}) }

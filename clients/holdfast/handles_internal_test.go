@@ -17,7 +17,7 @@ func sharedLeaseOf(token uint64) *messages.Lease {
 }
 
 func handleOf(l *messages.Lease) *handle {
-	return &handle{resource: "r", id: idOf(l), kind: kindOf(l), options: acquireOptions{owner: "me"}}
+	return &handle{resource: "r", id: idOf(l), kind: kindOf(l), options: &acquireOptions{owner: "me"}}
 }
 
 func (s *handles) mustAdd(t *testing.T, h *handle) *handle {
@@ -45,7 +45,7 @@ func TestLeaseIsReleasedOnce(t *testing.T) {
 		t.Error("a later grant without a handle was kept")
 	}
 	s.released(h.holder(), h.tokens())
-	s.released(h.holder(), []Token{6})
+	s.released(h.holder(), [2]Token{6})
 	if !s.releasing(leaseOf(5), nil) {
 		t.Error("the tombstone is retained for ever")
 	}
@@ -68,7 +68,7 @@ func TestLeasesOfOneOwner(t *testing.T) {
 		t.Error("a grant without a handle was kept")
 	}
 	s.expectNoMore(me, request)
-	s.released(me, []Token{3})
+	s.released(me, [2]Token{3})
 	if len(s.tombstones) > 0 {
 		t.Errorf("%d tombstones are left", len(s.tombstones))
 	}

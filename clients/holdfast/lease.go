@@ -18,7 +18,7 @@ type Claim = messages.Claim
 type Lease struct {
 	Resource string
 	Owner    string
-	// Token identifies the lease. Tokens is how many tokens it has, from Token on; 0: one.
+	// Token identifies the lease. Tokens is how many tokens it has, from Token on, see [Token.Last]; 0: one.
 	Token  Token
 	Tokens uint32
 	// Fence is what the holder shows to the protected resource. It is the token of an exclusive lease; shared leases

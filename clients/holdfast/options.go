@@ -232,9 +232,10 @@ func MaxHold(d time.Duration) AcquireOption { return func(o *acquireOptions) { o
 // NoRenewal leaves the renewal to the caller, by [Lock.Extend]. Without it the lease runs out.
 func NoRenewal() AcquireOption { return func(o *acquireOptions) { o.byHand = true } }
 
-// acquireOptions returns what an acquisition with these options asks for.
-func (c *config) acquireOptions(opts []AcquireOption) acquireOptions {
-	o := acquireOptions{owner: c.owner, ttl: DefaultTTL}
+// acquireOptions returns what an acquisition with these options asks for. It belongs to one acquisition, and to the handle
+// of its lease.
+func (c *config) acquireOptions(opts []AcquireOption) *acquireOptions {
+	o := &acquireOptions{owner: c.owner, ttl: DefaultTTL}
 	o.take(c.defaults)
 	shared, counted := o.shared, o.counted
 	o.shared, o.counted, o.byCall = false, false, false

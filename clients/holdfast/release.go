@@ -24,12 +24,17 @@ type release struct {
 	requestID string
 	// secret is that of the lease; nil: it has none.
 	secret []byte
-	// until is when the lease is over at the service too, unless a session prolongs it. forsake ends that: it is called
-	// unless the lease is known to be over. nil: it has no session.
-	until   time.Time
-	forsake func()
-	// done is called when it is over.
-	done func()
+	// until is when the lease is over at the service too, unless a session prolongs it.
+	until time.Time
+	lease released
+}
+
+// released is a lease as its release sees it: a [handle], or an [orphan].
+type released interface {
+	// forsake ends the session that prolongs the lease, if one does. It is called unless the lease is known to be over.
+	forsake()
+	// released receives that the release is over.
+	released()
 }
 
 // run releases the lease and returns what the service found. It waits no longer than the lease may last. If
@@ -48,12 +53,12 @@ func (r *release) ask(ctx context.Context, header nats.Header) error {
 		Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header,
 	})
 	if err == nil {
-		defer r.done()
+		defer r.lease.released()
 		return r.outcome(a)
 	}
 	if ctx.Err() != nil && r.c.life.Err() != nil { // Close is over, and nothing is done later
 		r.post()
-		r.done()
+		r.lease.released()
 		return &Error{Op: string(messages.OpRelease), Resource: r.resource, Err: ErrUnknown,
 			Cause: request.ContextError(ctx)}
 	}
@@ -66,7 +71,7 @@ func (r *release) ask(ctx context.Context, header nats.Header) error {
 func (r *release) begin() {
 	if !r.c.goroutines.Join() {
 		r.post()
-		r.done()
+		r.lease.released()
 		return
 	}
 	f := &firstRelease{release: r}
@@ -103,7 +108,7 @@ func (f *firstRelease) Wake() {
 func (f *firstRelease) end(known bool) {
 	defer f.c.goroutines.Leave()
 	if known {
-		f.done()
+		f.lease.released()
 	} else {
 		f.later()
 	}
@@ -123,16 +128,14 @@ func (r *release) later() {
 			if !known {
 				r.abandon()
 			}
-			r.done()
+			r.lease.released()
 		},
 	})
 }
 
 // abandon lets the lease run out.
 func (r *release) abandon() {
-	if r.forsake != nil { // mutant: SessionKeepsWhatIsNotWanted
-		r.forsake()
-	}
+	r.lease.forsake() // mutant: SessionKeepsWhatIsNotWanted
 }
 
 // isEnd reports whether an answer to a release shows that the lease is over.

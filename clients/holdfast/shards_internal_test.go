@@ -64,7 +64,7 @@ func TestForgedGeneration(t *testing.T) {
 			for i := range 100 {
 				mustRelease(t, mustLock(t, c, fmt.Sprint(forged, i)))
 			}
-			wait(maxDoubt)
+			wait(maxDoubt + time.Second)
 			if n := s.count(opInfo); n < 1 || n > 6 {
 				t.Errorf("generation %s in 100 answers: asked %d times for the shards", forged, n)
 			}

@@ -12,6 +12,14 @@ type tombstones struct {
 	last     uint64
 	expected []uint64
 	stones   []tombstone
+	// room is what stones take at first: most holders have one lease.
+	room [1]tombstone
+}
+
+func newTombstones() *tombstones {
+	t := new(tombstones)
+	t.stones = t.room[:0]
+	return t
 }
 
 type tombstone struct {

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -96,9 +97,9 @@ func bundle(queue []*attempt, maxBytes int) (batches []*batch, alone []*attempt)
 	return batches, alone
 }
 
-// encode returns the payload of the batch.
-func (b *batch) encode() []byte {
-	payload := make([]byte, 0, b.size)
+// appendTo appends the payload of the batch.
+func (b *batch) appendTo(payload []byte) []byte {
+	payload = slices.Grow(payload, b.size)
 	for _, a := range b.calls {
 		payload = messages.AppendCall(payload, a.id, a.to.key, a.to.op, a.payload)
 	}

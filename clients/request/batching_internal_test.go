@@ -72,7 +72,7 @@ func TestBundle(t *testing.T) {
 			batches, alone := bundle(c.queue, c.most)
 			calls := [][]uint64{}
 			for _, b := range batches {
-				if n := len(b.encode()); n > c.most || n != b.size {
+				if n := len(b.appendTo(nil)); n > c.most || n != b.size {
 					t.Errorf("a batch of %d bytes, more than %d or not the %d expected", n, c.most, b.size)
 				}
 				calls = append(calls, idsOf(b.calls))

@@ -88,7 +88,8 @@ type Exchange struct {
 	came []*Answer
 	over bool // what comes now is an orphan
 
-	// openRoom and cameRoom are what open and came take at first: most exchanges have one attempt.
+	// first is the first attempt. openRoom and cameRoom are what open and came take at first: most exchanges have one.
+	first    attempt
 	openRoom [1]uint64
 	cameRoom [1]*Answer
 }
@@ -99,7 +100,7 @@ func (s *Sender) Exchange(r Request) *Exchange {
 	if r.MaxPause == 0 {
 		r.MaxPause = messages.MaxResend
 	}
-	x := &Exchange{s: s, Request: r, wake: make(signal, 1)}
+	x := &Exchange{s: s, Request: r, wake: s.signals.Get().(signal)} //nolint:forcetypeassert // nothing else is there
 	x.alarm.Waker = x.wake
 	x.open, x.came = x.openRoom[:0], x.cameRoom[:0]
 	return x
@@ -203,7 +204,7 @@ func (x *Exchange) isStopped() bool {
 	}
 }
 
-// Finish ends the exchange: what comes now, or has not been looked at, is an orphan.
+// Finish ends the exchange, once: what comes now, or has not been looked at, is an orphan.
 func (x *Exchange) Finish() {
 	x.s.Forget(x.open...)
 	x.mu.Lock()
@@ -211,6 +212,7 @@ func (x *Exchange) Finish() {
 	left := x.came
 	x.came = nil
 	x.mu.Unlock()
+	x.s.signals.Put(x.wake) // what wakes it from now on wakes another exchange in vain
 	for _, a := range left {
 		x.s.orphan(a)
 	}
@@ -224,8 +226,11 @@ func (x *Exchange) Definite() bool { return len(x.open) == 0 && !x.unsure }
 func (x *Exchange) send(now time.Time) {
 	x.connection = x.s.connection.Load()
 	x.due = now.Add(min(messages.ResendAfter(x.sent), x.MaxPause))
-	m := x.Message()
-	id := x.s.Send(x.route(), Message{Header: x.Header, Payload: Encode(m), Owner: ownerOf(m)}, x.receive)
+	m, a := x.Message(), &x.first
+	if a.id != 0 {
+		a = new(attempt)
+	}
+	id := x.s.send(a, x.route(), Message{Header: x.Header, Payload: Encode(m), Owner: ownerOf(m)}, x.receive)
 	x.sent++
 	if len(x.open) == openAttempts {
 		x.s.Forget(x.open[0])

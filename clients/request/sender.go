@@ -49,8 +49,11 @@ type Sender struct {
 	router   router
 	batching batching
 	attempts attempts
-	// alarms are those of the exchanges under way.
-	alarms alarm.Heap
+	// alarms are those of the exchanges under way, signals those of exchanges that are over.
+	alarms  alarm.Heap
+	signals sync.Pool
+	// room is what the goroutine that publishes encodes batches in.
+	room []byte
 
 	// inbox is what reply subjects begin with, which cannot be guessed, and names their ends.
 	inbox        string
@@ -91,6 +94,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	}
 	s.reached.Store(cfg.Expected)
 	s.attempts.ready = make(signal, 1)
+	s.signals.New = func() any { return make(signal, 1) }
 	s.router.prefix, s.router.begun = cfg.Prefix, time.Now()
 	var err error
 	if s.subscription, err = nc.Subscribe(s.inbox+"*", s.answered); err != nil {
@@ -152,7 +156,12 @@ type Message struct {
 // called at most once, with the answer or the reason why the attempt was not sent, until [Sender.Forget]. It runs on
 // the goroutine of the subscription or of the publisher, and must not block. nil: no answer is expected.
 func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
-	a := &attempt{
+	return s.send(new(attempt), to, m, receive)
+}
+
+// send is Send with room for the attempt.
+func (s *Sender) send(a *attempt, to Route, m Message, receive func(*Answer)) uint64 {
+	*a = attempt{
 		to: to, header: m.Header, payload: m.Payload, owner: m.Owner, receive: receive, sent: clock.Now(),
 		encoding: messages.EncodingOf("", m.Payload),
 	}
@@ -252,7 +261,8 @@ func (s *Sender) publishBatches(queue []*attempt) {
 			alone = append(alone, b.calls...)
 			continue
 		}
-		err := s.publishBatch(b.shard, s.attempts.batch(b.calls), b.encode())
+		s.room = b.appendTo(s.room[:0]) // NATS copies it
+		err := s.publishBatch(b.shard, s.attempts.batch(b.calls), s.room)
 		for _, a := range b.calls {
 			s.published(a, err)
 		}

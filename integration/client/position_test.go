@@ -10,7 +10,8 @@ import (
 )
 
 func TestPosition(t *testing.T) {
-	for _, text := range []string{"", "0:0", "0:17", "0:17.2", "0:17,1:99.2,1023:18446744073709551615.4294967295"} {
+	for _, text := range []string{"", "0:0", "0:17", "0:17.2", "0:17,1:99.2,1023:18446744073709551615.4294967295",
+		"1/0:17", "4294967295/0:17.2,1:99"} {
 		p, err := holdfast.ParsePosition(text)
 		if err != nil || p.String() != text || p.IsZero() != (text == "") {
 			t.Errorf("%q reads as %v, %v", text, p, err)
@@ -31,6 +32,7 @@ func TestPositionRefuses(t *testing.T) {
 		" ", ",", "0", "0:", ":1", "0:1.", "0:1.0", "00:1", "0:01", "+0:1", "0:-1", "0:1,", "0:1,0:2", "1:1,0:1",
 		"0:1;1:1", "0:1 ",
 		"4294967296:1", "0:18446744073709551616", "0:1.4294967296", "0:1.2.3", "0:1:2", "\x1b[31m",
+		"0/0:1", "01/0:1", "/0:1", "1/", "1/2/0:1", "4294967296/0:1", "+1/0:1", "0:1,1/1:1", "1/0:1,1/1:1", "1/0:1,2/1:1",
 	} {
 		if p, err := holdfast.ParsePosition(text); !errors.Is(err, holdfast.ErrInvalid) || !p.IsZero() {
 			t.Errorf("%q reads as %v, %v", text, p, err)
@@ -42,6 +44,7 @@ func TestPositionRefuses(t *testing.T) {
 func FuzzPosition(f *testing.F) {
 	target := blindtest.New(f)
 	target.Add("0:17,1:99.2")
+	target.Add("2/0:17,1:99.2")
 	target.Fuzz(func(t *testing.T, text string) {
 		p, err := holdfast.ParsePosition(text)
 		if err != nil {

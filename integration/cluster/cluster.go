@@ -30,7 +30,7 @@ type Config struct {
 	Former string
 	// Delay is that of every frame, all the time; 0: none. It takes networks.
 	Delay time.Duration
-	// Shards is their number; 0: the service's default.
+	// Shards is their number; 0: 4, so that the nodes share them.
 	Shards int
 	// Args are more flags of serve, for every node.
 	Args []string
@@ -46,6 +46,7 @@ type Config struct {
 // withDefaults says what the zeros mean.
 func (c Config) withDefaults() Config {
 	c.Nodes = cmp.Or(c.Nodes, 3)
+	c.Shards = cmp.Or(c.Shards, 4)
 	c.Replicas = cmp.Or(c.Replicas, min(3, c.Nodes))
 	c.Loopback = c.Loopback || os.Geteuid() != 0
 	return c
@@ -181,12 +182,10 @@ func (c *Cluster) command(n *node) []string {
 	if !n.service {
 		return c.serverCommand(n)
 	}
-	args := []string{built, "serve", "--name", n.name, "--replicas", fmt.Sprint(c.cfg.Replicas)}
+	args := []string{built, "serve", "--name", n.name, "--replicas", fmt.Sprint(c.cfg.Replicas),
+		"--shards", fmt.Sprint(c.cfg.Shards)}
 	if c.cfg.Former != "" && n.name == "n1" {
 		args[0] = c.cfg.Former
-	}
-	if c.cfg.Shards != 0 {
-		args = append(args, "--shards", fmt.Sprint(c.cfg.Shards))
 	}
 	if n.server {
 		args = append(args, "--listen", n.address(), "--data", n.data(), "--allow-remote")

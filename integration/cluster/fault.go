@@ -96,7 +96,7 @@ func (c *Cluster) inject(ctx context.Context, f Fault) (*Injected, error) {
 		return nil, fmt.Errorf("%w: %w", ErrCannot, err)
 	}
 	if !c.Can(f.Kind) {
-		return nil, fmt.Errorf("%w: it is not for clusters with such servers, logins or versions", ErrCannot)
+		return nil, fmt.Errorf("%w: the commands of the operator are for nodes of this version, without accounts", ErrCannot)
 	}
 	hit, err := c.targets(f, r)
 	if err != nil {

@@ -13,7 +13,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-io/holdfast/integration/tap"
 )
+
+// headerBytes is the size of a frame's header.
+const headerBytes = 14
 
 // outside is the port of this process's own namespace: of the clients.
 const outside = "clients"
@@ -34,7 +39,7 @@ type network struct {
 // port is one end of a cable.
 type port struct {
 	name string
-	*tap
+	*tap.Device
 	late *lateness
 	dice *rand.Rand // of the reader
 }
@@ -42,20 +47,20 @@ type port struct {
 // newNetwork returns a network with the port of this process's namespace. The number of the device, which
 // no other process has, chooses the addresses.
 func newNetwork(seed uint64) (*network, error) {
-	device, err := openTap("holdfast%d")
+	device, err := tap.Open("holdfast%d", 0)
 	if err != nil {
 		return nil, err
 	}
 	var number int
-	if _, err := fmt.Sscanf(device.name, "holdfast%d", &number); err != nil || number > 255 {
-		device.close()
-		return nil, fmt.Errorf("device %s: at most 256 networks at once", device.name)
+	if _, err := fmt.Sscanf(device.Name, "holdfast%d", &number); err != nil || number > 255 {
+		device.Close()
+		return nil, fmt.Errorf("device %s: at most 256 networks at once", device.Name)
 	}
 	n := &network{subnet: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 231, byte(number), 1}), 24), seed: seed}
 	n.ports.Store(&[]*port{})
 	n.rules.Store(&[]*rule{})
-	if err := device.start(n.subnet); err != nil {
-		device.close()
+	if err := device.Start(n.subnet); err != nil {
+		device.Close()
 		return nil, err
 	}
 	n.plug(outside, device)
@@ -66,19 +71,19 @@ func newNetwork(seed uint64) (*network, error) {
 func (n *network) join(name string, inside *namespace, number byte) (netip.Addr, error) {
 	subnet := n.subnet.Addr().As4()
 	address := netip.AddrFrom4([4]byte{subnet[0], subnet[1], subnet[2], number})
-	var device *tap
+	var device *tap.Device
 	err := inside.inside(func() (err error) {
-		if err := configure("lo", netip.MustParsePrefix("127.0.0.1/8")); err != nil {
+		if err := tap.Configure("lo", netip.MustParsePrefix("127.0.0.1/8")); err != nil {
 			return err
 		}
-		if device, err = openTap("eth0"); err != nil {
+		if device, err = tap.Open("eth0", 0); err != nil {
 			return err
 		}
-		return device.start(netip.PrefixFrom(address, n.subnet.Bits()))
+		return device.Start(netip.PrefixFrom(address, n.subnet.Bits()))
 	})
 	if err != nil {
 		if device != nil {
-			device.close()
+			device.Close()
 		}
 		return netip.Addr{}, fmt.Errorf("network of %s: %w", name, err)
 	}
@@ -86,11 +91,11 @@ func (n *network) join(name string, inside *namespace, number byte) (netip.Addr,
 	return address, nil
 }
 
-func (n *network) plug(name string, device *tap) {
+func (n *network) plug(name string, device *tap.Device) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	ports := *n.ports.Load()
-	p := &port{name: name, tap: device, late: newLateness(device),
+	p := &port{name: name, Device: device, late: newLateness(device),
 		dice: rand.New(rand.NewPCG(n.seed, uint64(len(ports))))}
 	ports = append(slices.Clip(ports), p)
 	n.ports.Store(&ports)
@@ -99,7 +104,7 @@ func (n *network) plug(name string, device *tap) {
 
 // read forwards what comes in at a port until it is closed.
 func (n *network) read(from *port) {
-	frame := make([]byte, headerBytes+frameBytes)
+	frame := make([]byte, headerBytes+tap.FrameBytes)
 	for {
 		size, err := from.Read(frame)
 		if err != nil {
@@ -134,7 +139,7 @@ func (n *network) forward(from *port, frame []byte) {
 	}
 	toAll := frame[0]&1 != 0
 	for _, to := range *n.ports.Load() {
-		if to != from && (toAll || [6]byte(frame[:6]) == to.mac) {
+		if to != from && (toAll || [6]byte(frame[:6]) == to.MAC) {
 			n.deliver(from, to, frame, rules)
 		}
 	}
@@ -197,7 +202,7 @@ func (n *network) remove(r *rule) {
 
 func (n *network) close() {
 	for _, p := range *n.ports.Load() {
-		p.close()
+		p.Close()
 		p.late.close()
 	}
 	n.readers.Wait()

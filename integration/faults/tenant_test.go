@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast-io/holdfast/integration/cluster"
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/integration/stand"
-	"github.com/holdfast-io/holdfast/jetstream"
 )
 
 // tenantEach: a trial whose seed is a multiple of it has its clients in the account of a tenant with verified owners.
@@ -25,7 +24,7 @@ func (t *trial) ofTenant(cfg *cluster.Config) {
 	t.Helper()
 	t.account, t.tenant, cfg.Login = stand.Tenant, true, stand.AsOperator()
 	logins, tenants := filepath.Join(t.TempDir(), "auth.conf"), filepath.Join(t.TempDir(), "tenants.yaml")
-	err := os.WriteFile(logins, []byte(stand.TenantLogins(jetstream.DefaultShards)), 0o600)
+	err := os.WriteFile(logins, []byte(stand.TenantLogins(uint32(cfg.Shards))), 0o600)
 	if err := errors.Join(err, os.WriteFile(tenants, []byte(stand.Tenant+": {max-rate: 1000000}\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}

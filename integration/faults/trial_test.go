@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-io/holdfast/integration/cluster"
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/integration/register"
+	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -116,12 +117,20 @@ func (r result) String() string {
 	}
 }
 
+// shardsOf returns with how many shards a trial begins: the default, or several.
+func shardsOf(seed uint64) int {
+	if seed/tenantEach%2 == 0 {
+		return jetstream.DefaultShards
+	}
+	return 4
+}
+
 // play plays the trial from its beginning to its end, or until ctx ends: then it is void.
 func (t *trial) play(ctx context.Context) {
 	t.Helper()
 	t.began, t.report = time.Now(), new(linear.Report)
 	cfg := cluster.Config{
-		Seed: t.seed, Loopback: t.loopback,
+		Seed: t.seed, Loopback: t.loopback, Shards: shardsOf(t.seed),
 		Nodes: t.nodes, Replicas: t.nodes, External: t.external, Former: t.former, Delay: t.delay,
 		Args: []string{"--history", "10000000"}, // all of it is read afterwards
 	}

@@ -63,10 +63,13 @@ func (c *attacker) pub(subject, reply, headers string, payload []byte) string {
 		payload)
 }
 
+// inbox returns one of the attacker's own.
+func (c *attacker) inbox() string { return fmt.Sprint(inbox, c.IntN(1000)) }
+
 // reply returns a reply subject: mostly one of the attacker's own.
 func (c *attacker) reply() string {
 	if c.chance(70) {
-		return fmt.Sprint(inbox, c.IntN(1000))
+		return c.inbox()
 	}
 	return one(c.dice, "", "holdfast.acquire.load.1.0", "holdfast.shard.0.batch", "$KV.HOLDFAST_0.journal.1",
 		"$JS.API.STREAM.PURGE.KV_HOLDFAST_0", "_INBOX.nobody.1",
@@ -83,7 +86,7 @@ func (c *attacker) valid() string {
 func (c *attacker) withdrawal() string {
 	key, id := c.key(), c.text(8)
 	send := func(op messages.Operation, m proto.Message) string {
-		return c.pub(messages.DefaultPrefix.Operation(op, key), fmt.Sprint(inbox, c.IntN(1000)), "",
+		return c.pub(messages.DefaultPrefix.Operation(op, key), c.inbox(), "",
 			encode(messages.Protobuf, m))
 	}
 	return send(messages.OpAcquire, &messages.AcquireRequest{Owner: "m1", TtlMs: 500}) +

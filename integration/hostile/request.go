@@ -152,9 +152,6 @@ func (d dice) body(op messages.Operation) proto.Message {
 			r.Set(f, protoreflect.ValueOf(v))
 		}
 	}
-	if release, ok := m.(*messages.ReleaseRequest); ok && d.chance(30) {
-		release.Token, release.RequestId = 0, d.usedID() // it withdraws a request that waits, by chance
-	}
 	if set, ok := m.(*messages.SetRequest); ok && d.chance(30) {
 		set.Token, set.Secret, set.Order = 0, nil, 0 // of the only lease of an owner, without a secret
 	}

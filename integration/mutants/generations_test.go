@@ -28,7 +28,7 @@ var generations = []mutant{
 	{
 		name:  "VoidedCloseIsFinal",
 		harm:  "a watch misses what happened between a change of the number of shards that was undone and a later one",
-		edits: []edit{{"clients/holdfast/internal/watch/generation.go", "case present.Generation > c.GetGeneration():"}},
+		edits: []edit{{"clients/holdfast/internal/watch/generation.go", "case present.Generation >= c.GetGeneration():"}},
 		found: newJournals,
 		says:  `got .*, want`,
 	},

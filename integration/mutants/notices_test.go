@@ -6,6 +6,8 @@ var (
 	// wants are of leases that others want, wanted of what a keep names of them.
 	wants  = suite{folder: "actors/lease", run: "^TestNotices$"}
 	wanted = suite{folder: "actors/lease", run: "^TestWantedIsNamedInTurn$"}
+	// turns are those in which many notices go out.
+	turns = suite{folder: "actors/lease", run: "^TestNoticesAreBounded$"}
 	// ears are clients that hear notices, heard those by the wire, imports those in other accounts.
 	ears    = suite{folder: "actors", run: "^Test(WhoGetsNoNotices|NoticeIsForTheTenant)$"}
 	heard   = suite{folder: "integration/contract", run: "^TestNotices$"}
@@ -29,6 +31,13 @@ var notices = []mutant{
 		edits: []edit{{"actors/lease/member.go", "_ = h"}},
 		found: wants,
 		says:  `acquire: notices for "", want "1"`,
+	},
+	{
+		name:  "LatestNoticeFirst",
+		harm:  "while more leases are wanted than notices go out, who was asked first is not noticed",
+		edits: []edit{{"actors/lease/wanted.go", "x.notice = w.fresh.PushFront(x)"}},
+		found: turns,
+		says:  `notices about`,
 	},
 	{
 		name:  "NoticesWithoutARate",

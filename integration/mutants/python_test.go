@@ -40,7 +40,7 @@ var python = []mutant{
 		harm: "a lease counts from the answer, so a client takes a grant for a lock when its lease is over",
 		edits: []edit{{
 			"clients/python/src/holdfast_client/_sender.py",
-			"answer = Answer(attempt.id, _clock.now(), attempt.direct, status, reply)",
+			"answer = Answer(id, _clock.now(), route.shard is not None, status, reply)",
 		}},
 		found: pythonCases("faults", "grant-too-late"),
 		says:  `token: want "2", got "1"`,
@@ -50,7 +50,7 @@ var python = []mutant{
 		harm: "who can publish to the inbox of a client makes it believe in a lock",
 		edits: []edit{{
 			"clients/python/src/holdfast_client/_sender.py",
-			`if attempt.key == "" and not answer.is_about(attempt.key, self._owner):`,
+			`if route.op == "" and not answer.is_about(route.key, self._owner):`,
 		}},
 		found: pythonCases("forged", "acquire-resource"),
 		says:  `fence: want "000000000000001", got "000000000000099"`,
@@ -136,6 +136,13 @@ var python = []mutant{
 		edits: []edit{{"clients/python/src/holdfast_client/_exchange.py", "return False"}},
 		found: pythonCases("errors", "no-node"),
 		says:  `code: want "unavailable", got "unknown"`,
+	},
+	{
+		name:  "PythonBatchesAreNotTried",
+		harm:  "the calls of a user who may not send batches wait until they are repeated",
+		edits: []edit{{"clients/python/src/holdfast_client/_batching.py", "return self._offered"}},
+		found: pythonTests("test_batching.py", "are_tried"),
+		says:  `assert \(True, True\) == \(False, True\)`,
 	},
 	{
 		name:  "PythonTokenGivenTwice",

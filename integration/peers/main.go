@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -15,12 +16,19 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-io/holdfast/integration/peers/network"
 	"github.com/holdfast-io/holdfast/integration/peers/peer"
 	"github.com/holdfast-io/holdfast/integration/peers/suite"
 )
 
 func main() {
-	err := errors.Join(peer.EchoIfAsked(), run(os.Args[1:]))
+	asked, err := network.SwitchIfAsked()
+	if !asked {
+		err = errors.Join(peer.EchoIfAsked(), run(os.Args[1:]))
+	}
+	if ended, is := errors.AsType[*exec.ExitError](err); is { // it has printed why
+		os.Exit(ended.ExitCode())
+	}
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		_, _ = fmt.Fprintln(os.Stderr, "peers:", err) // an error of stderr cannot be reported
 		os.Exit(1)
@@ -42,6 +50,11 @@ func run(args []string) error {
 	}
 	if most := slices.Max(c.Clients); c.Resources < most {
 		return fmt.Errorf("-resources: at least one for each client, got %d for %d", c.Resources, most)
+	}
+	if slices.Max(c.Delays) > 0 {
+		if entered, err := network.Enter(); err != nil || !entered {
+			return err
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -69,7 +82,12 @@ func define(f *flag.FlagSet, c *suite.Config) (page *string) {
 	f.Func("workloads", "`list` of workloads (default all: pairs,hot,extend,keep,cached)", words(&c.Workloads, peer.Workloads))
 	f.Func("clients", "`list` of numbers of clients (default 1,64,512)", numbers(&c.Clients, 10_000))
 	f.Func("nodes", "`list` of numbers of nodes, 1 and 3 (default 1,3)", numbers(&c.Nodes, 3))
-	f.IntVar(&c.Rounds, "rounds", 3, "how often each peer is measured, in turns")
+	c.Delays = []time.Duration{0}
+	f.Func("delay", "`list` of round trips between nodes, and between clients and nodes, each of which gets a network "+
+		"namespace, such as 500us,2ms; 0 is the loopback (default 0)", durations(&c.Delays))
+	f.Func("sharded", "`list` of numbers of shards with which Holdfast is compared as well, such as 4",
+		numbers(&c.Sharded, 1024))
+	f.IntVar(&c.Rounds, "rounds", 5, "how often each peer is measured, in turns")
 	f.DurationVar(&c.For, "for", 3*time.Second, "how long a peer is measured in a round")
 	f.DurationVar(&c.Warm, "warm", 500*time.Millisecond, "how long its load runs before that")
 	f.IntVar(&c.Resources, "resources", 10_000, "how many resources are locked in pairs")
@@ -97,6 +115,24 @@ func words[T ~string](into *[]T, known []T) func(string) error {
 				return fmt.Errorf("%q is none of %v", word, known)
 			}
 			*into = append(*into, T(word))
+		}
+		return nil
+	}
+}
+
+// longestDelay is once around the world.
+const longestDelay = time.Second
+
+// durations returns a parser of a list of delays.
+func durations(into *[]time.Duration) func(string) error {
+	return func(text string) error {
+		*into = nil
+		for word := range strings.SplitSeq(text, ",") {
+			d, err := time.ParseDuration(word)
+			if err != nil || d < 0 || d > longestDelay {
+				return fmt.Errorf("%q is no duration from 0 to %v, such as 500us", word, longestDelay)
+			}
+			*into = append(*into, d)
 		}
 		return nil
 	}

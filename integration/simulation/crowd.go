@@ -42,9 +42,10 @@ func (w *world) fill(s side, most int, sessions bool) (n int) {
 		return 0
 	}
 	defer nc.Close()
+	shards := w.present()
 	for ; n <= most; n++ {
 		name := fmt.Sprintf("crowd.%t.%d", sessions, n)
-		key, err := messages.EncodeKey(w.namesIn(0, name+".", 1)[0])
+		key, err := messages.EncodeKey(namesIn(0, shards, name+".", 1)[0])
 		if err != nil {
 			panic(err) // it has a key
 		}

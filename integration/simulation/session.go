@@ -78,6 +78,12 @@ func (w *world) namesIn(shard uint32, prefix string, n int) []string {
 	return namesIn(shard, w.Shards, prefix, n)
 }
 
+// present returns how many shards there are by now.
+func (w *world) present() (shards uint32) {
+	w.do(func() { shards = w.outcome.Journal.Shards() })
+	return shards
+}
+
 // namesIn returns names of resources of one of so many shards that begin like that.
 func namesIn(shard, shards uint32, prefix string, n int) (names []string) {
 	for i := 0; len(names) < n; i++ {

@@ -50,6 +50,7 @@ var usual = []string{
 	"acquire OVERLOADED", "page", "page with a floor", "hand-over", "forgotten", "restored", "subscription", "watch",
 	"panic of actors.(*term).stored", "panic of actors.newTerm", "panic of replay", "panic of actors.(*resourceActor).decide",
 	"another owner refused", "sessions full",
+	"reshard done", "reshard given up", "reshard killed",
 }
 
 // usualOfTenants is what must have come to each tenant.

@@ -312,8 +312,7 @@ func (w *world) servedTo(s side, while string) {
 		w.note(err)
 		return
 	}
-	var shards uint32
-	w.do(func() { shards = w.outcome.Journal.Shards() })
+	shards := w.present()
 	for shard := range shards {
 		ctx, cancel := context.WithTimeout(w.ctx, answering)
 		l, err := client.Acquire(ctx, namesIn(shard, shards, "probe.", 1)[0], holdfast.MaxWait(time.Second))

@@ -70,7 +70,7 @@ func Start(tb testing.TB, cfg Config) *Stand {
 	}
 	s := &Stand{TB: tb, config: server.Config{
 		Config: node.Config{
-			Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
+			Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, 4),
 			Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Identity: cfg.Identity,
 			Tuning: cfg.Tuning, Observer: cfg.Observer, Tracer: cfg.Tracer, Log: log,
 		},

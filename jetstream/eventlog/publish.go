@@ -39,6 +39,9 @@ const (
 	batchCommitHeader   = "Nats-Batch-Commit"
 )
 
+// Wants implements [actors.Publisher]: the stream stores all events.
+func (s *Stream) Wants(string) bool { return true }
+
 // Publish stores events of one shard in their order, and returns nil once all of them are stored. It skips
 // events that the stream has already, also those of another publisher. After an error any of them may have
 // been stored; the same call again stores the rest.

@@ -9,9 +9,15 @@ import (
 // Events returns the events of the commit at this position of a shard, in order. A reservation is a
 // change without an event; it still counts in the index of the changes behind it.
 func Events(shard uint32, position uint64, c *Commit) []*messages.Event {
-	events := make([]*messages.Event, 0, len(c.GetChanges()))
+	all := func(string) bool { return true }
+	return AppendEvents(make([]*messages.Event, 0, len(c.GetChanges())), shard, position, c, all)
+}
+
+// AppendEvents appends the [Events] of the resources that are wanted, whose names are qualified.
+func AppendEvents(events []*messages.Event, shard uint32, position uint64, c *Commit,
+	wanted func(resource string) bool) []*messages.Event {
 	for i, change := range c.GetChanges() {
-		if change.GetKind() == messages.Event_KIND_UNSPECIFIED {
+		if change.GetKind() == messages.Event_KIND_UNSPECIFIED || !wanted(change.GetGrant().GetResource()) {
 			continue
 		}
 		lease := change.GetGrant().Lease(change.remaining())

@@ -44,9 +44,7 @@ func (g *Grant) Fence() messages.Token {
 }
 
 // Last returns the last token of the lease: the highest that its holder may show.
-func (g *Grant) Last() messages.Token {
-	return messages.Token(g.GetToken() + uint64(max(g.GetTokens(), 1)) - 1)
-}
+func (g *Grant) Last() messages.Token { return messages.Token(g.GetToken()).Last(g.GetTokens()) }
 
 // Has reports whether the lease has this token.
 func (g *Grant) Has(token messages.Token) bool {

@@ -125,3 +125,9 @@ async def test_window(clock: Clock) -> None:
     async with asyncio.timeout(10):  # what is not answered does not count for long
         await tasks[2]
     assert order == [1, 2]
+
+
+async def test_a_window_that_is_full_of_what_has_no_answer() -> None:
+    window = Window()
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(window.enter(object()) for _ in range(3 * WIDTH)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,12 +13,17 @@ from holdfast_client._alarms import NEVER
 from holdfast_client._core import Core
 from holdfast_client._deployment import Deployment
 from holdfast_client._extensions import Extended, Extensions
+from holdfast_client._route import Route
 from holdfast_client._sender import Answer
 from holdfast_client._sessions import Sessions
 
 
-def direct(*_: object) -> tuple[str, bool]:
-    return "subject", True
+def direct(*_: object) -> Route:
+    return Route("extend", "k", 0)
+
+
+class Lease(SimpleNamespace):
+    """Stands for a lease."""
 
 
 def nothing(*_: object) -> None:
@@ -32,19 +36,20 @@ class Sent:
     def __init__(self) -> None:
         self.last = 0
         self.requests: list[dict[str, Any]] = []
+        self.leases: list[object] = []
         self.router = SimpleNamespace(route=direct)
 
-    def send(self, _route: object, payload: bytes, _receive: object, _key: str = "") -> int:
+    def send(self, _route: object, message: dict[str, Any], _receive: object) -> int:
         self.last += 1
-        self.requests.append(json.loads(payload))
+        self.requests.append(message)
         return self.last
 
     def forget(self, ids: list[int]) -> None:
         pass
 
 
-def message(**fields: object) -> bytes:
-    return json.dumps(fields).encode()
+def message(**fields: object) -> dict[str, Any]:
+    return fields
 
 
 DEPLOYMENT = SimpleNamespace(features={"order"}, min_ttl=0.1)
@@ -52,10 +57,11 @@ DEPLOYMENT = SimpleNamespace(features={"order"}, min_ttl=0.1)
 
 def extensions(sent: Sent, order: int = 0, over: float = NEVER, **lease_has: object) -> Extensions:
     a = Answer(0, 0, True, "GRANTED", {"lease": {"remaining_ms": 30000}, "order": str(order)})
-    lease = SimpleNamespace(
+    lease = Lease(
         key="k", name="n", secret=None, message=message, keeper=None, adopt=nothing, keeper_fails=nothing, **lease_has
     )
-    alarms = SimpleNamespace(set=nothing, stop=nothing)
+    sent.leases.append(lease)
+    alarms = SimpleNamespace(set=nothing, stop=nothing, discard=nothing)
     core = SimpleNamespace(sender=sent, alarms=alarms, timeout=10)
     sessions = SimpleNamespace(of=nothing)
     x = Extensions(

@@ -7,47 +7,11 @@ import sys
 
 from .conftest import Node
 
-SCRIPT = """
+CHILD = """
 import asyncio, os, sys, holdfast_client
 
-async def child(client, lock):
+async def in_child(client, lock, *calls):
     problems = []
-    for call in (lock.release, lambda: lock.extend(60), lambda: lock.set({}), lambda: client.acquire("x")):
-        try:
-            await call()
-        except holdfast_client.Closed as error:
-            problems.append("forked from it: make a client in the child" in str(error))
-    try:
-        lock.check()
-    except holdfast_client.Closed:
-        problems.append(True)
-    await client.close()
-    print(problems, lock.valid, lock.remaining, flush=True)
-
-async def main():
-    nc = await holdfast_client.connect(sys.argv[1])
-    async with holdfast_client.Client(nc) as client, client.lock("async.fork", ttl=3600) as lock:
-        pid = os.fork()
-        if not pid:
-            try:
-                child(client, lock).send(None)
-            except StopIteration:
-                os._exit(0)
-            os._exit(1)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), lock.valid, (await client.get("async.fork")).held)
-    await nc.close()
-
-asyncio.run(main())
-"""
-
-
-# The calls of the child would need no message, and its locks would have tokens that the parent gives, too.
-CACHED = """
-import asyncio, os, sys, holdfast_client
-
-async def child(client, lock):
-    problems = []
-    calls = (lambda: client.acquire("free", cache=600), lambda: client.acquire("used", cache=600), lock.release)
     for call in calls:
         try:
             print("the child has", await call())
@@ -60,18 +24,36 @@ async def child(client, lock):
     await client.close()
     print(problems, lock.valid, lock.remaining, flush=True)
 
+def fork(client, lock, *calls):
+    pid = os.fork()
+    if not pid:
+        try:
+            in_child(client, lock, *calls).send(None)
+        except StopIteration:
+            os._exit(0)
+        os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+"""
+
+SCRIPT = f"""{CHILD}
+async def main():
+    nc = await holdfast_client.connect(sys.argv[1])
+    async with holdfast_client.Client(nc) as client, client.lock("async.fork", ttl=3600) as lock:
+        calls = (lock.release, lambda: lock.extend(60), lambda: lock.set({{}}), lambda: client.acquire("x"))
+        print(fork(client, lock, *calls), lock.valid, (await client.get("async.fork")).held)
+    await nc.close()
+
+asyncio.run(main())
+"""
+
+# The calls of the child would need no message, and its locks would have tokens that the parent gives, too.
+CACHED = f"""{CHILD}
 async def main():
     nc = await holdfast_client.connect(sys.argv[1])
     async with holdfast_client.Client(nc) as client, client.lock("used", cache=600) as lock:
         await (await client.acquire("free", cache=600)).release()
-        pid = os.fork()
-        if not pid:
-            try:
-                child(client, lock).send(None)
-            except StopIteration:
-                os._exit(0)
-            os._exit(1)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), lock.valid, (await client.get("free")).held)
+        calls = (lambda: client.acquire("free", cache=600), lambda: client.acquire("used", cache=600), lock.release)
+        print(fork(client, lock, *calls), lock.valid, (await client.get("free")).held)
         print((await client.acquire("free", cache=600)).token, client.cache_stats())
     await nc.close()
 

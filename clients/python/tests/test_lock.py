@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +11,7 @@ from nats.aio.client import Client as Connection
 
 import holdfast_client
 
-from .conftest import Ask, NewClient, until, until_free, until_heard, until_waiting
+from .conftest import Ask, NewClient, handle_of, until, until_free, until_heard, until_waiting
 
 
 async def test_acquire_and_release(client: holdfast_client.Client, name: str) -> None:
@@ -486,3 +488,16 @@ async def test_gather_of_many(client: holdfast_client.Client, name: str) -> None
     assert {lock.token for lock in locks} == {1}
     await asyncio.gather(*(lock.release() for lock in locks))
     assert [lease async for lease in client.list(f"{name}.*")] == []
+
+
+async def test_a_released_lease_is_freed_at_once(client: holdfast_client.Client, name: str) -> None:
+    """Circles would be left to the collector, which takes longer than a request."""
+    lock = await client.acquire(name)
+    freed = weakref.ref(handle_of(lock))
+    await lock.release()
+    gc.disable()
+    try:
+        del lock
+        assert freed() is None
+    finally:
+        gc.enable()

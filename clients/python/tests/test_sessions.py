@@ -78,8 +78,8 @@ async def test_keeps_ask_for_notices_if_somebody_wants_to_know(
 def test_a_keep_asks_for_notices_at_once() -> None:
     keeps: list[dict[str, Any]] = []
 
-    def send(_route: object, payload: bytes, _receive: object) -> int:
-        keeps.append(json.loads(payload))
+    def send(_route: object, message: dict[str, Any], _receive: object) -> int:
+        keeps.append(message)
         return len(keeps)
 
     alarms = SimpleNamespace(set=nothing, stop=nothing)

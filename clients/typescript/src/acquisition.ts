@@ -53,7 +53,8 @@ export class Acquisition {
   async run(): Promise<Handle> {
     const { core, wanted } = this;
     this.signal?.throwIfAborted();
-    await core.deployment.known(this.signal, wanted.cache > 0);
+    const isKnown = core.deployment.known(this.signal, wanted.cache > 0);
+    if (isKnown !== undefined) await isKnown;
     const isShared = wanted.limit > 0 && core.deployment.shards > 0;
     if (isShared && !core.deployment.offers("sharing")) this.#lacks("shared locks", "sharing");
     if (wanted.minHold > 0) this.#needs("shortest hold", "min_hold");

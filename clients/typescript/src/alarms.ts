@@ -75,7 +75,7 @@ export class Alarms {
   /** Has the timer fire no later than the first alarm is due. One that fires too early does no harm. */
   #arm(): void {
     const first = this.#heap[0];
-    if (first === undefined) return;
+    if (first === undefined || (this.#timer !== undefined && this.#fires <= first.at)) return;
     const now = this.clock.now();
     const delay = Math.min(Math.max(first.at - now, 0), maxSleep);
     if (this.#timer !== undefined) {

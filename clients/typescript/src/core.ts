@@ -44,7 +44,7 @@ export class Core implements Line, Client {
   ) {
     warnOfEnd(nc);
     this.router = new Router(settings.prefix, this.clock);
-    this.sender = new Sender(nc, this);
+    this.sender = new Sender(nc, this, this.router, this.clock);
     this.deployment = new Deployment(this);
     this.deployment.refresh();
   }
@@ -63,7 +63,8 @@ export class Core implements Line, Client {
 
   /** Returns what the owner sends about a lease, or about a request for one, that has this secret. */
   body(fields: object, secret: Secret | undefined): object {
-    return { owner: this.settings.owner, ...fields, ...(secret && { secret: secret.secret }) };
+    const { owner } = this.settings;
+    return secret === undefined ? { owner, ...fields } : { owner, ...fields, secret: secret.secret };
   }
 
   /**

@@ -14,7 +14,12 @@ const maxShards = 0xffffffff;
  * What the service says about itself, as soon as it is known. Until then a client uses nothing that a service may lack.
  */
 export class Deployment {
+  /** The shortest and the longest lease, and the longest time in the queue, that a request may ask for. */
+  limits: Limits = contract;
   #info: Info | undefined;
+  #features: ReadonlySet<string> = new Set();
+  /** All nodes have the version of the one that has answered. */
+  #isUniform = false;
   #asking: Promise<void> | undefined;
   #asked = -Infinity;
   #pause = minPause;
@@ -29,22 +34,18 @@ export class Deployment {
     return this.line.router.shards;
   }
 
-  /** The shortest and the longest lease, and the longest time in the queue, that a request may ask for. */
-  get limits(): Limits {
-    return { ...contract, ...this.#info?.limits };
-  }
-
   /**
    * Waits a moment for the answer when the client has just begun, at most until the signal aborts; for what cannot do
    * without it, until there is an answer or the client gives up to ask for one.
+   * Returns undefined if there is nothing to wait for.
    */
-  async known(signal?: AbortSignal, isNeeded = false): Promise<void> {
+  known(signal?: AbortSignal, isNeeded = false): Promise<void> | undefined {
     this.refresh();
     const { alarms, clock } = this.line;
     const patience = isNeeded ? Infinity : this.#patience;
-    if (this.#info !== undefined || this.#asking === undefined || clock.now() >= patience) return;
+    if (this.#info !== undefined || this.#asking === undefined || clock.now() >= patience) return undefined;
     const answer = isNeeded ? this.#asking : Promise.race([this.#asking, alarms.wait(patience)]);
-    await unless(signal, answer).catch(() => undefined);
+    return unless(signal, answer).catch(() => undefined);
   }
 
   /** What the service says is known. */
@@ -54,13 +55,12 @@ export class Deployment {
 
   /** Reports whether the service names a feature. Some are named only while every node has them. */
   names(feature: string): boolean {
-    return this.#info?.features?.includes(feature) === true;
+    return this.#features.has(feature);
   }
 
   /** Reports whether every node has a feature. Nodes of another version may refuse its fields. */
   offers(feature: string): boolean {
-    const { features, nodes, version } = this.#info ?? {};
-    return features?.includes(feature) === true && nodes?.every((node) => node.version === version) === true;
+    return this.#isUniform && this.names(feature);
   }
 
   /** Asks again, though not too often. */
@@ -80,6 +80,12 @@ export class Deployment {
     const shards = info?.shards ?? -1;
     if (answer?.reply !== undefined || !Number.isInteger(shards) || shards < 0 || shards > maxShards) return;
     this.#info = info;
+    const nodes: unknown = info?.nodes;
+    this.#isUniform =
+      Array.isArray(nodes) && nodes.every((node: { version?: string } | null) => node?.version === info?.version);
+    this.#features = new Set(Array.isArray(info?.features) ? info.features : []);
+    this.limits = { ...contract, ...info?.limits };
     this.line.router.shards = shards;
+    this.line.sender.batching.offered = this.names("batch");
   }
 }

@@ -2,7 +2,7 @@ import { Alarm, type Alarms } from "./alarms.js";
 import type { Clock } from "./clock.js";
 import { resendAfter, retryAfter } from "./pauses.js";
 import type { UnavailableReason } from "./errors.js";
-import type { Router } from "./route.js";
+import type { Route, Router } from "./route.js";
 import type { Answer, Channel, Listener, Sender } from "./sender.js";
 import { isAbout, type Operation, type Reply } from "./wire.js";
 
@@ -101,7 +101,7 @@ class Exchange implements Listener {
   /** When it gives up if no node has ever answered. */
   readonly #patience: number;
   /** The attempts that may have had an effect, the oldest first. */
-  readonly #open = new Map<number, { sent: number; direct: boolean; subject: string }>();
+  readonly #open = new Map<number, { sent: number; route: Route }>();
   /** Others that are not distinguished any more may have had one, too. */
   #unsure = false;
   #sent = 0;
@@ -127,18 +127,23 @@ class Exchange implements Listener {
   }
 
   attemptsOn(subject: string): object[] {
-    return [...this.#open.values()].filter((attempt) => attempt.subject === subject);
+    return [...this.#open].filter(([number, { route }]) => this.#isOn(subject, number, route)).map(([, attempt]) => attempt);
   }
 
   denied(subject: string, error: Error): void {
     for (const [number, attempt] of [...this.#open]) {
-      if (attempt.subject !== subject) continue;
+      if (!this.#isOn(subject, number, attempt.route)) continue;
       this.#open.delete(number);
       const cause = new Error(`${error.message}; holdfast access prints the permissions of a client`, { cause: error });
-      this.#obstacle = { cause, reason: "permission", final: !attempt.direct };
+      this.#obstacle = { cause, reason: "permission", final: !attempt.route.direct };
       this.#due = Math.min(this.#due, this.line.clock.now() + retryAfter(this.#idle++));
     }
     this.changed();
+  }
+
+  /** Reports whether an attempt was published alone on a subject. */
+  #isOn(subject: string, number: number, route: Route): boolean {
+    return route.subject === subject && !this.#channel.isBatched(number);
   }
 
   /** Reports whether another attempt would hardly change what has kept the earlier ones from having an effect. */
@@ -174,12 +179,12 @@ class Exchange implements Listener {
   #send(): void {
     const { operation, key } = this.request;
     const route = this.line.router.route(operation, key, this.#sent);
-    const body = JSON.stringify(this.request.body());
+    const body = this.request.body();
     const now = this.line.clock.now();
     this.#due = now + Math.min(resendAfter(this.#sent), this.request.maxPause ?? Infinity);
-    if (this.#channel.send(route.subject, body)) {
+    if (this.#channel.send(route, body)) {
       this.#sent++;
-      this.#open.set(this.#channel.last, { sent: now, direct: route.direct, subject: route.subject });
+      this.#open.set(this.#channel.last, { sent: now, route });
       const [oldest] = this.#open.keys();
       if (this.#open.size > openAttempts && oldest !== undefined) {
         this.#open.delete(oldest);
@@ -196,7 +201,7 @@ class Exchange implements Listener {
     if (key !== undefined && answer.reply && !isAbout(answer.reply, key, owner)) return; // the right one may yet come
     // The service rarely answers an attempt that is not distinguished any more. The beginning of the exchange is the latest
     // moment that is certainly not too late for it.
-    const attempt = this.#open.get(answer.attempt) ?? { sent: this.#begun, direct: false };
+    const attempt = this.#open.get(answer.attempt) ?? { sent: this.#begun, route: undefined };
     this.#open.delete(answer.attempt);
     if (this.#hadNoEffect(answer)) {
       const isLatest = [...this.#open.keys()].every((other) => other < answer.attempt);
@@ -206,7 +211,7 @@ class Exchange implements Listener {
       }
       return;
     }
-    this.#noteRoute(attempt.direct);
+    this.#noteRoute(attempt.route?.direct === true);
     this.#finish({ answer, sent: attempt.sent, definite: this.#definite });
   }
 
@@ -229,7 +234,10 @@ class Exchange implements Listener {
   #noteRoute(direct: boolean): void {
     const { key, maxPause } = this.request;
     if (direct) this.line.router.proven();
-    else if (this.#sent > 1 && key !== undefined && maxPause === undefined) this.line.router.avoid();
+    else if (this.#sent > 1 && key !== undefined && maxPause === undefined) {
+      this.line.router.avoid();
+      this.line.sender.batching.tryAgain(false);
+    }
   }
 
   get #definite(): boolean {

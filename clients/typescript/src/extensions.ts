@@ -43,7 +43,8 @@ interface Caller {
  */
 export class Extensions implements Keeper<Extended>, Member, Listener {
   #lease: Extended | undefined;
-  readonly #channel: Channel;
+  /** Undefined until the first attempt: most leases end before. */
+  #channel: Channel | undefined;
   readonly #alarm = new Alarm(() => {
     this.#wake();
   });
@@ -79,7 +80,6 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     private readonly longest = Infinity,
   ) {
     this.#agreed = renewal.agreed;
-    this.#channel = core.sender.open(this);
   }
 
   get until(): number {
@@ -87,7 +87,9 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   }
 
   get end(): number {
-    return Math.max(this.renewal.end, ...Array.from(this.#joined, ({ end }) => end));
+    let { end } = this.renewal;
+    for (const session of this.#joined) end = Math.max(end, session.end);
+    return end;
   }
 
   /** The TTL that attempts ask for. */
@@ -111,7 +113,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     this.#lease = undefined;
     this.#callers = [];
     this.core.alarms.stop(this.#alarm);
-    this.#channel.close();
+    this.#channel?.close();
     this.#keeper?.remove(this);
   }
 
@@ -144,15 +146,16 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     if (this.#name(session)) this.#leaveKeeper(now);
     this.renewal.order = deployment.offers("order") ? this.order : 0;
     const { attempts, order } = this.renewal;
-    const { subject } = router.route("extend", lease.key, attempts);
+    const route = router.route("extend", lease.key, attempts);
     const body = lease.body({
       ttl_ms: this.ttl,
       ...(this.#session && { session: this.#session.id }),
       ...(order > 0 && { order }),
       ...(this.#tokens > 0 && { tokens: this.#tokens }),
     });
-    if (this.#channel.send(subject, JSON.stringify(body))) {
-      this.renewal.sent(this.#channel.last, now, this.#callers.length > 0 ? resendAfter(attempts) : Infinity);
+    const channel = (this.#channel ??= this.core.sender.open(this));
+    if (channel.send(route, body)) {
+      this.renewal.sent(channel.last, now, this.#callers.length > 0 ? resendAfter(attempts) : Infinity);
     } else {
       this.renewal.notSent(now);
       this.keeperFails(new UnavailableError({ ...this.#what, detail: "the connection to NATS is interrupted" }));
@@ -203,6 +206,11 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     else this.#refused(attempt, refused(what, reply));
   }
 
+  /** The number of the next attempt. */
+  get #next(): number {
+    return (this.#channel?.last ?? 0) + 1;
+  }
+
   get #what(): Subject {
     return { operation: "extend", resource: this.#lease?.name };
   }
@@ -251,7 +259,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
         else reject(error);
       };
       const until = this.core.clock.now() + this.core.settings.timeout;
-      this.#callers.push({ from: this.#channel.last + 1, until, settle });
+      this.#callers.push({ from: this.#next, until, settle });
       this.send();
     });
   }
@@ -276,7 +284,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /** Has the attempts from now on ask for a TTL. */
   #ask(ttl: number): void {
     if (ttl !== this.ttl) this.#change();
-    this.#asks = this.#channel.last + 1;
+    this.#asks = this.#next;
     this.renewal.asked = ttl;
   }
 
@@ -299,7 +307,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     if (next === this.#session) return false;
     if (next !== undefined) this.#joined.add(next);
     this.#session = next;
-    this.#since = this.#channel.last + 1;
+    this.#since = this.#next;
     this.#change();
     return true;
   }

@@ -69,8 +69,9 @@ export class Handle implements Held, Extended, Hinted, Holding {
   /** Whether the lock was held until the client was closed. */
   isClosed = false;
   readonly #hints: Hints;
-  /** Why the lease is not held any more; undefined while it is held. */
+  /** Why the lease is not held any more; undefined while it is held, and of a release until somebody asks. */
   #found: LockLostError | LockReleasedError | undefined;
+  #isOver = false;
   /** When the lease that is not held any more is over at the service, too. */
   #end = 0;
   #signal: AbortController | undefined;
@@ -111,24 +112,25 @@ export class Handle implements Held, Extended, Hinted, Holding {
     return this.keeper.ttl;
   }
 
-  /** Why it is not held any more, as far as is known. */
+  /** Why it is not held any more; undefined while it is held. */
   get found(): LockLostError | LockReleasedError | undefined {
+    if (this.#isOver) this.#found ??= new LockReleasedError(this.#what("hold"));
     return this.#found;
   }
 
   /** Goes by the clock, since a timer may be late. */
   get valid(): boolean {
-    return this.#found === undefined && this.core.clock.now() < this.keeper.until;
+    return !this.#isOver && this.core.clock.now() < this.keeper.until;
   }
 
   get remaining(): number {
-    return this.#found === undefined ? Math.max(this.keeper.until - this.core.clock.now(), 0) : 0;
+    return !this.#isOver ? Math.max(this.keeper.until - this.core.clock.now(), 0) : 0;
   }
 
   get signal(): AbortSignal {
     this.#signal ??= new AbortController();
     this.look();
-    if (this.#found !== undefined) this.#signal.abort(this.#found);
+    if (this.#isOver) this.#signal.abort(this.found);
     return this.#signal.signal;
   }
 
@@ -141,12 +143,12 @@ export class Handle implements Held, Extended, Hinted, Holding {
 
   /** Has it known from now on when others wait for the lease. */
   listen(): void {
-    if (this.listens || this.#found !== undefined) return;
+    if (this.listens || this.#isOver) return;
     this.listens = true;
     if (!this.renew) return;
     const { deployment } = this.core;
     if (deployment.isKnown) this.keeper.send();
-    else void deployment.known(undefined, true).then(() => { this.keeper.send(); });
+    else void Promise.resolve(deployment.known(undefined, true)).then(() => { this.keeper.send(); });
   }
 
   /** Asks for so many tokens in all. */
@@ -183,7 +185,7 @@ export class Handle implements Held, Extended, Hinted, Holding {
   }
 
   async close(): Promise<void> {
-    this.isClosed ||= this.#found === undefined;
+    this.isClosed ||= !this.#isOver;
     await this.release();
   }
 
@@ -206,12 +208,12 @@ export class Handle implements Held, Extended, Hinted, Holding {
   keeperFails(error: HoldfastError | undefined): void {
     if (error === undefined) return;
     void Promise.resolve()
-      .then(() => (this.#found === undefined ? this.onJeopardy?.(error) : undefined))
+      .then(() => (!this.#isOver ? this.onJeopardy?.(error) : undefined))
       .catch(() => undefined);
   }
 
   noticed(): void {
-    if (this.#found !== undefined || this.isWanted) return;
+    if (this.#isOver || this.isWanted) return;
     this.isWanted = true;
     this.follower?.noticed(); // before a listener releases the lock
     this.#wanted?.abort();
@@ -230,15 +232,15 @@ export class Handle implements Held, Extended, Hinted, Holding {
 
   /** Asks whether the lease has ended. One that is not renewed must keep its length, so it is not extended. */
   verify(): void {
-    if (this.#found === undefined) this.follower?.doubted();
-    if (this.#found !== undefined) return;
+    if (!this.#isOver) this.follower?.doubted();
+    if (this.#isOver) return;
     if (this.renew) this.keeper.send();
     else void this.core.background(() => this.#confirm());
   }
 
   /** Ends a lease that is over by the clock. */
   look(): void {
-    if (this.#found === undefined && !this.valid) this.lost(this.keeper.overBy);
+    if (!this.#isOver && !this.valid) this.lost(this.keeper.overBy);
   }
 
   #what(operation: string): Subject {
@@ -246,32 +248,34 @@ export class Handle implements Held, Extended, Hinted, Holding {
   }
 
   #follow(): void {
-    if (this.#found === undefined && !this.#isEphemeral) this.#hints.follow(this.ttl);
+    if (!this.#isOver && !this.#isEphemeral) this.#hints.follow(this.ttl);
   }
 
   #mustBeHeld(): void {
     this.look();
-    if (this.#found !== undefined) throw this.#found;
+    if (this.found !== undefined) throw this.found;
   }
 
   async #confirm(): Promise<void> {
     const { core, key, token } = this;
     const { answer } = await exchange(core, { operation: "get", key, body: () => ({}), deadline: this.keeper.until });
     const reply = answer?.reply;
-    if (reply === undefined || this.#found !== undefined || !hasEnded(reply, token)) return;
+    if (reply === undefined || this.#isOver || !hasEnded(reply, token)) return;
     const isOthers = reply.status === "HELD" && reply.lease?.owner !== this.owner;
     this.lost(reply.status !== "HELD" ? "not_held" : isOthers ? "not_owner" : "stale_token", reply);
   }
 
-  /** Ends what prolongs the lease and looks for its end, and reports that it is over. */
-  #stop(found: LockLostError | LockReleasedError): void {
+  /** Ends what prolongs the lease and looks for its end, and reports that it is over; without a loss, that it is released. */
+  #stop(found?: LockLostError): void {
+    this.#isOver = true;
     this.#found = found;
     this.#end = this.keeper.end;
     this.#hints.stop();
     this.keeper.remove();
     this.core.held.delete(this);
-    this.follower?.ended(found);
-    this.#signal?.abort(found);
+    const { found: reason } = this.follower === undefined && this.#signal === undefined ? { found } : this;
+    if (reason !== undefined) this.follower?.ended(reason);
+    this.#signal?.abort(reason);
   }
 
   async #set(metadata: Record<string, string>, signal: AbortSignal | undefined): Promise<void> {
@@ -289,18 +293,18 @@ export class Handle implements Held, Extended, Hinted, Holding {
     }
     if (reply.status === "UPDATED") return;
     if (reason === undefined) throw refused(this.#what("set"), reply);
-    if (this.#found === undefined) this.lost(reason, reply);
-    throw this.#found ?? refused(this.#what("set"), reply);
+    if (!this.#isOver) this.lost(reason, reply);
+    throw this.found ?? refused(this.#what("set"), reply);
   }
 
   async #release(): Promise<void> {
     this.look();
-    if (this.#found !== undefined) {
+    if (this.found !== undefined) {
       this.#postRelease();
-      throw this.#found;
+      throw this.found;
     }
     const { core } = this;
-    this.#stop(new LockReleasedError(this.#what("hold")));
+    this.#stop();
     const deadline = Math.min(core.clock.now() + core.settings.timeout, this.#end);
     const outcome = await exchange(core, core.release(this.key, this.body({}), deadline));
     if (outcome.answer === undefined) {
@@ -343,8 +347,7 @@ export class Handle implements Held, Extended, Hinted, Holding {
     const { core } = this;
     const isOverByClock = this.#found?.code === "lost" && ["deadline", "max_hold"].includes(this.#found.reason);
     if (!isOverByClock || core.clock.now() >= this.#end) return;
-    const { subject } = core.router.route("release", this.key, 0);
-    core.sender.publish(subject, JSON.stringify(this.body({})));
+    core.sender.publish(core.router.route("release", this.key, 0), this.body({}));
   }
 }
 

@@ -31,12 +31,17 @@ export function normalizeName(name: string, operation = "encode"): string {
   // A text of this length is too long in any form; normalising it would only take time.
   if (name.length > 8 * maxBytes) throw broken(operation, undefined, `${rule}, and has more`);
   if (ownKey.test(name) && name.length <= maxBytes) return name;
-  if (loneSurrogate.test(name)) throw broken(operation, name, "the name must be valid Unicode, and has a lone surrogate");
+  if (hasLoneSurrogate(name)) throw broken(operation, name, "the name must be valid Unicode, and has a lone surrogate");
   const resource = name.normalize("NFC"); // mutant: TypeScriptNamesAreNotNormalised
   const size = utf8.encode(resource).length;
   if (size === 0 || size > maxBytes) throw broken(operation, undefined, `${rule}, and has ${size}`);
   if (control.test(resource)) throw broken(operation, name, "the name must not have control characters");
   return resource;
+}
+
+/** Reports whether a text is no valid Unicode. */
+export function hasLoneSurrogate(text: string): boolean {
+  return loneSurrogate.test(text);
 }
 
 /** Returns the shard of a key, of so many: FNV-1a with 32 bits, modulo. */

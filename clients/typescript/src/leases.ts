@@ -23,13 +23,15 @@ export class Leases implements Iterable<Held> {
   }
 
   add(lease: Held): void {
-    this.#ofKeys.set(lease.key, [...this.#of(lease.key), lease]);
+    const others = this.#ofKeys.get(lease.key);
+    this.#ofKeys.set(lease.key, others === undefined ? [lease] : [...others, lease]);
     this.#size++;
   }
 
   delete(lease: Held): void {
-    const left = this.#of(lease.key).filter((other) => other !== lease);
-    this.#size -= this.#of(lease.key).length - left.length;
+    const all = this.#of(lease.key);
+    const left = all.filter((other) => other !== lease);
+    this.#size -= all.length - left.length;
     if (left.length > 0) this.#ofKeys.set(lease.key, left);
     else this.#ofKeys.delete(lease.key);
   }

@@ -9,11 +9,27 @@ import type { Operation } from "./wire.js";
 const minDetour = 1000;
 const maxDetour = 30_000;
 
-/** Where an attempt goes. */
-export interface Route {
-  readonly subject: string;
+/** Where an attempt goes: to any node, or directly to the owner of the shard. */
+export class Route {
+  constructor(
+    private readonly prefix: string,
+    readonly operation: Operation,
+    /** That of a resource or a session; of a listing and of info it is empty. */
+    readonly key: string,
+    /** Undefined: to any node. */
+    readonly shard?: number,
+  ) {}
+
   /** To the owner of the shard, not to any node. */
-  readonly direct: boolean;
+  get direct(): boolean {
+    return this.shard !== undefined;
+  }
+
+  get subject(): string {
+    const { prefix, operation, key, shard } = this;
+    if (key === "") return `${prefix}.${operation}`;
+    return shard === undefined ? `${prefix}.${operation}.${key}` : `${prefix}.shard.${shard}.${operation}.${key}`;
+  }
 }
 
 /** Chooses the subjects of requests. */
@@ -33,12 +49,13 @@ export class Router {
    * key.
    */
   route(operation: Operation, key: string | undefined, n: number, shard?: number): Route {
-    if (key === undefined) return { subject: `${this.prefix}.${operation}`, direct: false };
-    if (this.shards === 0 || n % 2 === 1 || this.clock.now() < this.#detourUntil) {
-      return { subject: `${this.prefix}.${operation}.${key}`, direct: false };
-    }
-    const to = shard ?? shardOf(key, this.shards);
-    return { subject: `${this.prefix}.shard.${to}.${operation}.${key}`, direct: true };
+    if (key === undefined || this.shards === 0 || n % 2 === 1 || this.#isDetour) return new Route(this.prefix, operation, key ?? "");
+    return new Route(this.prefix, operation, key, shard ?? shardOf(key, this.shards));
+  }
+
+  /** Returns the subject of the batches of a shard. */
+  batch(shard: number): string {
+    return `${this.prefix}.shard.${shard}.batch`;
   }
 
   /** Notes that a direct subject did not answer, and the front subject did. */
@@ -53,5 +70,9 @@ export class Router {
   proven(): void {
     this.#detour = 0;
     this.#detourUntil = -Infinity;
+  }
+
+  get #isDetour(): boolean {
+    return this.#detourUntil !== -Infinity && this.clock.now() < this.#detourUntil;
   }
 }

@@ -1,25 +1,29 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
+import { Batching, bundle, type Call } from "./batching.js";
+import type { Clock } from "./clock.js";
+import { batchReplyOf, noticeOf, Writer } from "./codec.js";
 import { withoutLogin } from "./connect.js";
 import { Denials, type Publisher } from "./denials.js";
 import { Names } from "./names.js";
 import { randomText } from "./random.js";
+import type { Route, Router } from "./route.js";
 import { jsonOf, type Reply } from "./wire.js";
+
+/** How many attempts of a channel are known to have been sent in a batch. The service answers the latest. */
+const batchedAttempts = 8;
+/** For how many turns of the microtask queue the outbox waits for another request. A turn takes some 0.1 µs. */
+const quietTurns = 16;
 
 /** What came back to one attempt. */
 export class Answer {
-  /** NATS itself answered, because no node listens. */
-  readonly noResponders: boolean;
-  /** The answer as JSON; undefined if it is none. */
-  readonly json: object | undefined;
-
   constructor(
-    message: Msg,
     /** The number of the attempt in its channel. */
     readonly attempt: number,
-  ) {
-    this.noResponders = message.data.length === 0 && message.headers?.code === 503;
-    this.json = jsonOf(message);
-  }
+    /** The answer as JSON has it; undefined if it is none. */
+    readonly json: object | undefined,
+    /** NATS itself answered, because no node listens. */
+    readonly noResponders = false,
+  ) {}
 
   /** The answer of a node to a request about one resource, or its refusal; undefined if it is neither. */
   get reply(): (Reply & { status: string }) | undefined {
@@ -40,10 +44,13 @@ export interface Listener extends Publisher {
 export class Channel {
   /** The number of the latest attempt; 0 if there was none. */
   last = 0;
+  isClosed = false;
+  /** The latest attempts that were sent in a batch, and not answered, each with the number of its batch. */
+  #batched: { attempt: number; batch: number }[] | undefined;
 
   constructor(
     private readonly sender: Sender,
-    private readonly id: number,
+    readonly id: number,
     readonly listener: Listener,
   ) {}
 
@@ -53,12 +60,30 @@ export class Channel {
   }
 
   /** Sends an attempt. Returns false if it was certainly not sent. */
-  send(subject: string, body: string): boolean {
-    return this.sender.publish(subject, body, this.id, ++this.last);
+  send(route: Route, body: object): boolean {
+    return this.sender.publish(route, body, this, ++this.last);
   }
 
-  /** Ends the reports to the listener. */
+  /** Notes that an attempt is sent in a batch. */
+  batched(attempt: number, batch: number): void {
+    this.#batched ??= [];
+    if (this.#batched.push({ attempt, batch }) > batchedAttempts) this.#batched.shift();
+  }
+
+  /** Reports whether an attempt was sent in a batch, and not answered. */
+  isBatched(attempt: number): boolean {
+    return this.#batched?.some((other) => other.attempt === attempt) === true;
+  }
+
+  /** Returns the attempt that was sent in a batch, the first time; undefined if there is none. */
+  take(batch: number): number | undefined {
+    const at = this.#batched?.findIndex((other) => other.batch === batch) ?? -1;
+    return at < 0 ? undefined : this.#batched?.splice(at, 1)[0]?.attempt;
+  }
+
+  /** Ends the reports to the listener. What was not published yet is not. */
   close(): void {
+    this.isClosed = true;
     this.sender.remove(this.id);
   }
 }
@@ -78,7 +103,11 @@ export class Sender implements Publisher {
   readonly #subscription: Subscription;
   readonly #denials: Denials;
   readonly #channels = new Map<number, Channel>();
+  readonly batching = new Batching();
   #lastChannel = 0;
+  #lastBatch = 0;
+  /** What is published when the requests of this turn have come together. */
+  #outbox: Call[] = [];
   #connected = true;
   #off = false;
   /** The client closes: no call begins any more. */
@@ -91,6 +120,8 @@ export class Sender implements Publisher {
   constructor(
     private readonly nc: NatsConnection,
     private readonly client: Client,
+    private readonly router: Router,
+    private readonly clock: Clock,
   ) {
     const { options } = nc as { options?: { inboxPrefix?: string } };
     this.#inbox = `${options?.inboxPrefix ?? "_INBOX"}.${randomText()}.`;
@@ -131,16 +162,14 @@ export class Sender implements Publisher {
     return [options?.servers ?? []].flat().map(withoutLogin).join(", ");
   }
 
-  /** Publishes an attempt of a channel; 0: of none. Returns false if it was certainly not sent. */
-  publish(subject: string, body: string, channel = 0, attempt = 0): boolean {
-    // What is published without a connection would pile up, and go out at once and late when there is one again.
-    if (!this.#connected || this.isOff) return false;
-    try {
-      this.nc.publish(subject, body, { reply: this.subjectOf(channel, attempt) });
-      return true;
-    } catch {
-      return false;
-    }
+  /**
+   * Publishes an attempt of a channel; undefined: of none. Requests for one shard that come together go in a batch.
+   * Returns false if it was certainly not sent.
+   */
+  publish(route: Route, body: object, channel?: Channel, attempt = 0): boolean {
+    if (!this.#isOn) return false;
+    if (this.#outbox.push({ route, body, channel, attempt }) === 1) this.#flushAfter(1, quietTurns);
+    return true;
   }
 
   /** Returns where the answers to an attempt of a channel come. */
@@ -154,6 +183,7 @@ export class Sender implements Publisher {
 
   reconnected(): void {
     this.#connected = true;
+    this.batching.tryAgain(true);
     this.inboxDenied = undefined; // the subscription was made anew, and is denied anew if it still is
     for (const listener of this.#listeners) listener.reconnected?.();
   }
@@ -174,6 +204,7 @@ export class Sender implements Publisher {
 
   /** Expects no more answers. The connection stays open. */
   close(): void {
+    this.#flush();
     this.#end();
     this.#denials.leave(this);
     this.#channels.clear();
@@ -184,15 +215,114 @@ export class Sender implements Publisher {
     return Array.from(this.#channels.values(), ({ listener }) => listener);
   }
 
+  /** What is published without a connection would pile up, and go out at once and late when there is one again. */
+  get #isOn(): boolean {
+    return this.#connected && !this.isOff;
+  }
+
+  /** Publishes what is in the outbox when it has not grown for some turns: callers whose answers came together ask again. */
+  #flushAfter(size: number, turns: number): void {
+    queueMicrotask(() => {
+      const { length } = this.#outbox;
+      if (length !== size) this.#flushAfter(length, quietTurns);
+      else if (turns > 1) this.#flushAfter(length, turns - 1);
+      else this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const queue = this.#outbox.filter(({ channel }) => channel?.isClosed !== true);
+    this.#outbox = [];
+    if (!this.#isOn) return; // each is repeated
+    const shard = queue.find(({ route }) => route.direct)?.route.shard;
+    const batches = queue.length > 1 && shard !== undefined ? this.batching.may(this.clock.now()) : "no";
+    if (batches === "try" && shard !== undefined) this.#tryBatch(shard);
+    if (batches === "yes") this.#publishBatches(queue);
+    else for (const call of queue) this.#publishAlone(call);
+  }
+
+  /** Publishes in batches what can be, and the rest alone. */
+  #publishBatches(queue: readonly Call[]): void {
+    const { batches, alone } = bundle(queue, this.nc.info?.max_payload ?? 0);
+    for (const { shard, calls, payload } of batches) {
+      const batch = this.#publishBatch(shard, payload);
+      for (const { channel, attempt } of calls) channel?.batched(attempt, batch);
+    }
+    for (const call of alone) this.#publishAlone(call);
+  }
+
+  #publishAlone({ route, body, channel, attempt }: Call): void {
+    try {
+      this.nc.publish(route.subject, JSON.stringify(body), { reply: this.subjectOf(channel?.id ?? 0, attempt) });
+    } catch (error) { // it is larger than NATS takes
+      channel?.listener.answered?.(new Answer(attempt, { status: "INVALID", error: (error as Error).message }));
+    }
+  }
+
+  /** Sends a batch of an empty call. Its answer, which is INVALID, says that batches are taken. */
+  #tryBatch(shard: number): void {
+    const writer = new Writer();
+    writer.emptyCall();
+    this.#publishBatch(shard, writer.take());
+  }
+
+  /** Returns the number of the batch. */
+  #publishBatch(shard: number, payload: Uint8Array): number {
+    this.nc.publish(this.router.batch(shard), payload, { reply: this.subjectOf(0, ++this.#lastBatch) });
+    return this.#lastBatch;
+  }
+
   #answered(message: Msg): void {
     const name = this.#names.parse(message.subject.slice(this.#inbox.length));
     if (name === undefined) return;
-    const answer = new Answer(message, name.attempt);
-    if (answer.noResponders) this.client.unanswered();
+    const { data } = message;
+    const noResponders = data.length === 0 && message.headers?.code === 503;
+    if (noResponders) this.client.unanswered();
     else this.isAnswered = true;
+    if (name.channel === 0) {
+      this.#answeredBatch(name.attempt, data, noResponders);
+      return;
+    }
+    const json = jsonOf(message) ?? (name.attempt === 0 ? noticeOf(data) : undefined);
+    const answer = new Answer(name.attempt, json, noResponders);
     const channel = this.#channels.get(name.channel);
     if (channel === undefined) this.client.orphaned(answer);
     else channel.listener.answered?.(answer);
+  }
+
+  /**
+   * Takes in the answers to calls. An answer to the batch as a whole says that it had no effect. A message that cannot be
+   * decoded says nothing, and neither does an answer to a call that was not in the batch.
+   */
+  #answeredBatch(batch: number, data: Uint8Array, noResponders: boolean): void {
+    if (noResponders) {
+      this.#refuse(batch, undefined);
+      return;
+    }
+    const answers = batchReplyOf(data);
+    if (answers === undefined) return;
+    this.batching.prove();
+    for (const { id = 0, reply } of answers) {
+      const channel = this.#channels.get(id);
+      const attempt = channel?.take(batch);
+      if (id === 0) this.#refuse(batch, reply);
+      else if (channel === undefined) this.client.orphaned(new Answer(0, reply));
+      else if (attempt !== undefined) channel.listener.answered?.(new Answer(attempt, reply));
+    }
+  }
+
+  /**
+   * Hands each attempt of a batch that had no effect its answer: that of NATS, or that no node decided, because the node
+   * does not understand the batch. It looks at all channels, and is for rare cases.
+   */
+  #refuse(batch: number, reply: Reply | undefined): void {
+    const json = reply && { status: "UNAVAILABLE", error: reply.error ?? "the batch was refused" };
+    for (const channel of [...this.#channels.values()]) {
+      const attempt = channel.take(batch);
+      if (attempt === undefined) continue;
+      if (reply !== undefined) this.batching.offered = false; // the requests are sent again
+      channel.listener.answered?.(new Answer(attempt, json, reply === undefined));
+    }
   }
 
   #end(): void {

@@ -77,7 +77,7 @@ export class Session implements Keeper<Member>, Listener {
     readonly shard: number,
     readonly ttl: number,
   ) {
-    this.label = hexOf(sha256(new TextEncoder().encode(this.id)).subarray(0, 4));
+    this.label = hexOf(sha256(new TextEncoder().encode(this.id)), 4);
     this.#channel = core.sender.open(this);
   }
 
@@ -206,7 +206,7 @@ export class Session implements Keeper<Member>, Listener {
       ...(this.#listens && { notices: true, ...(deployment.names("batch") && { alive: this.#channel.subject }) }),
       ...(secret && deployment.offers("keep_secret") && { secret: secret.secret }),
     };
-    if (this.#channel.send(route.subject, JSON.stringify(body))) renewal.sent(this.#channel.last, now);
+    if (this.#channel.send(route, body)) renewal.sent(this.#channel.last, now);
     else renewal.notSent(now);
     this.#schedule(renewal);
   }

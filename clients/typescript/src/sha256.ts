@@ -9,7 +9,7 @@ export function sha256(data: Uint8Array): Uint8Array {
   padded.setUint8(data.length, 0x80);
   padded.setUint32(padded.byteLength - 8, Math.floor(data.length / 0x20000000));
   padded.setUint32(padded.byteLength - 4, data.length << 3);
-  const state = Uint32Array.from(primes.slice(0, 8), (p) => fraction(Math.sqrt(p)));
+  const state = begin.slice();
   for (let at = 0; at < padded.byteLength; at += 64) mix(state, padded, at);
   const digest = new DataView(new ArrayBuffer(32));
   state.forEach((word, i) => {
@@ -18,10 +18,14 @@ export function sha256(data: Uint8Array): Uint8Array {
   return new Uint8Array(digest.buffer);
 }
 
-/** Returns bytes in hexadecimal. */
-export function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+/** Returns the first bytes in hexadecimal. */
+export function hexOf(bytes: Uint8Array, count: number): string {
+  let text = "";
+  for (let i = 0; i < count; i++) text += octets[bytes[i] ?? 0] ?? "";
+  return text;
 }
+
+const octets = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /** The first 64 primes, from which the constants come. */
 const primes = ((): number[] => {
@@ -30,6 +34,7 @@ const primes = ((): number[] => {
   return found;
 })();
 
+const begin = Uint32Array.from(primes.slice(0, 8), (p) => fraction(Math.sqrt(p)));
 const rounds = Uint32Array.from(primes, (p) => fraction(Math.cbrt(p)));
 
 /** Returns the first 32 bits behind the point. */
@@ -41,9 +46,10 @@ function rotate(x: number, by: number): number {
   return (x >>> by) | (x << (32 - by));
 }
 
+const words = new Uint32Array(64);
+
 /** Takes one block of 64 bytes into the state. */
 function mix(state: Uint32Array, block: DataView, at: number): void {
-  const words = new Uint32Array(64);
   const word = (i: number): number => words[i] ?? 0;
   for (let i = 0; i < 16; i++) words[i] = block.getUint32(at + 4 * i);
   for (let i = 16; i < 64; i++) {
@@ -59,7 +65,14 @@ function mix(state: Uint32Array, block: DataView, at: number): void {
     const majority = (a & b) ^ (a & c) ^ (b & c);
     const first = (h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + (rounds[i] ?? 0) + word(i)) | 0;
     const second = ((rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority) | 0;
-    [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
+    h = g;
+    g = f;
+    f = e;
+    e = (d + first) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (first + second) | 0;
   }
   [a, b, c, d, e, f, g, h].forEach((x, i) => {
     state[i] = (state[i] ?? 0) + x;

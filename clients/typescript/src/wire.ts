@@ -125,15 +125,24 @@ export function orderOf({ order }: Reply): number {
  * Reports whether a reply can be that to a request of an owner about the resource of a key, or about any one: others
  * may be permitted to publish to the subject of the reply. Malformed leases do not fit.
  */
-export function isAbout({ status = "", lease, holders = [] }: Reply, key: string | undefined, owner: string): boolean {
+export function isAbout({ status = "", lease, holders }: Reply, key: string | undefined, owner: string): boolean {
   try {
-    const keys = [...holders, ...(lease ? [lease] : [])].map(({ resource = "" }) => encodeKey(resource));
-    if (key !== undefined && keys.some((other) => other !== key)) return false;
-    return !["GRANTED", "EXTENDED", "UPDATED"].includes(status) || (lease?.owner === owner && tokenOf(lease) > 0n);
+    if (lease !== undefined && !hasKey(lease, key)) return false;
+    if (holders !== undefined) for (const holder of holders) if (!hasKey(holder, key)) return false;
+    return !changes.has(status) || (lease?.owner === owner && tokenOf(lease) > 0n);
   } catch {
     return false;
   }
 }
+
+/** Reports whether a lease is of a key; undefined: of any one that a resource may have. */
+function hasKey({ resource = "" }: WireLease, key: string | undefined): boolean {
+  const other = encodeKey(resource);
+  return key === undefined || other === key;
+}
+
+/** The answers that a lease of the owner has changed. */
+const changes: ReadonlySet<string> = new Set(["GRANTED", "EXTENDED", "UPDATED"]);
 
 /** Returns a lease as the API shows it. */
 export function lockInfo(lease: WireLease): LockInfo {

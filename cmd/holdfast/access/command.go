@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,8 +26,8 @@ const (
 )
 
 const (
-	// defaultShards is the number of shards of a deployment of several nodes.
-	defaultShards = 4
+	// defaultShards is the number of shards of a deployment that is created without another one.
+	defaultShards = 1
 	// maxShards is that of any deployment.
 	maxShards = 1024
 	// maxPatterns and maxApplications bound what is printed.
@@ -164,20 +165,27 @@ func (r *role) run(cmd *cobra.Command, args []string) error {
 
 var (
 	// userName is what can be a level of an inbox prefix, a part of the name of a variable, and a word of a shell.
-	userName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	nkeyRule = regexp.MustCompile(`^U[A-Z2-7]{55}$`)
+	userName = matches(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	nkeyRule = matches(`^U[A-Z2-7]{55}$`)
 )
+
+// matches returns whether a text matches. The expression is compiled at its first use, because the start of the program
+// is that of all commands.
+func matches(expression string) func(text string) bool {
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+	return func(text string) bool { return compiled().MatchString(text) }
+}
 
 var errUserName = errors.New("a letter, then at most 63 letters, digits, _ and -")
 
 // check refuses flags that cannot work.
 func (r *role) check(cmd *cobra.Command) error {
 	switch {
-	case !userName.MatchString(r.User):
+	case !userName(r.User):
 		return cli.BadValue("--user", r.User, errUserName)
-	case !userName.MatchString(r.account):
+	case !userName(r.account):
 		return cli.BadValue("--account", r.account, errUserName)
-	case r.nkey != "" && !nkeyRule.MatchString(r.nkey):
+	case r.nkey != "" && !nkeyRule(r.nkey):
 		return cli.BadValue("--nkey", r.nkey, errors.New("a public key of a user: U and 55 of A-Z and 2-7"))
 	case cmd.Flags().Changed("account") && r.format.Word != formatNSC:
 		return exit.Usagef(
@@ -205,7 +213,7 @@ func checkInbox(inbox string) error {
 					"_INBOX_orders"))
 	}
 	for level := range strings.SplitSeq(inbox, ".") {
-		if !userName.MatchString(strings.TrimLeft(level, "_")) {
+		if !userName(strings.TrimLeft(level, "_")) {
 			return cli.BadValue("--inbox-prefix", inbox,
 				errors.New(
 					"levels of letters, digits, _ and -, joined by dots, without wildcards, as in _INBOX.orders"))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -61,7 +60,7 @@ Passwords are variables. Set them in the environment of the NATS server.`,
 }
 
 // accountName is what can be an account and a level of a subject.
-var accountName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+var accountName = matches(`^[A-Z][A-Z0-9_]{0,63}$`)
 
 func (p *planFlags) run(cmd *cobra.Command, args []string) error {
 	d, err := p.parse(cmd.Flags())
@@ -95,7 +94,7 @@ func (p *planFlags) parseApplications(layout Layout, patterns []string) (all []A
 		name, own, _ := strings.Cut(given, "=")
 		var err error
 		switch {
-		case !accountName.MatchString(name):
+		case !accountName(name):
 			err = errors.New("a letter, then at most 63 letters, digits and _, all in upper case")
 		case slices.Contains(taken, name):
 			err = fmt.Errorf("another name than %s, which the deployment uses", strings.Join(taken, ", "))

@@ -65,7 +65,7 @@ func (l loss) environ(base []string) ([]string, error) {
 // fence returns the highest number that the holder may have shown to the protected resource.
 func (l loss) fence() holdfast.Token {
 	if l.lease.Tokens > 1 {
-		return l.lease.Token + holdfast.Token(l.lease.Tokens) - 1 // mutant: MarkBelowTheBlock
+		return l.lease.Token.Last(l.lease.Tokens) // mutant: MarkBelowTheBlock
 	}
 	return l.lease.Fence
 }

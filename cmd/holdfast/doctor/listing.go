@@ -78,7 +78,7 @@ func (l *locks) addHeld(page *messages.ListReply) {
 
 // lastToken returns the highest token of a lease.
 func lastToken(l *messages.Lease) messages.Token {
-	return messages.Token(l.GetToken() + uint64(max(l.GetTokens(), 1)) - 1)
+	return messages.Token(l.GetToken()).Last(l.GetTokens())
 }
 
 // addContended adds the last resource if requests wait for it.

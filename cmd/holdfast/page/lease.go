@@ -81,7 +81,7 @@ func (l lease) Named() string { return cli.NamedTokens(l.Token, l.Tokens) }
 
 // has reports whether the lease has the token.
 func (l lease) has(token uint64) bool {
-	return token >= l.Token && token-l.Token < uint64(max(l.Tokens, 1))
+	return token >= l.Token && token <= uint64(messages.Token(l.Token).Last(l.Tokens))
 }
 
 // Entries returns the metadata in the order of their names.

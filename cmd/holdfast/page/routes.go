@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // kinds are those of all views, in the order of the navigation.
@@ -33,7 +34,8 @@ var static = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	files.ServeHTTP(w, r)
 })
 
-func init() {
+// parse gives each kind its template: not at the start of the program, which is that of all commands.
+var parse = sync.OnceFunc(func() {
 	functions := template.FuncMap{
 		"duration": duration, "stamp": stamp, "lockURL": lockURL,
 	}
@@ -41,10 +43,11 @@ func init() {
 		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html",
 			"templates/"+k.name+".html"))
 	}
-}
+})
 
 // Register adds the page to the paths that mux serves: the root, and a path for each view.
 func (p *Page) Register(mux *http.ServeMux) {
+	parse()
 	p.kinds = kinds
 	handle := func(pattern string, h http.Handler) { mux.Handle(pattern, guarded(h)) }
 	for _, k := range kinds {

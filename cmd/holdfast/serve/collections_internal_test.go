@@ -14,8 +14,8 @@ func TestGCPercent(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 10_000},
-		{1 << 20, 10_000},
+		{0, 3200},
+		{1 << 20, 3200},
 		{16 << 20, 800},
 		{64 << 20, 200},
 		{heapRoom, 100},
@@ -23,6 +23,37 @@ func TestGCPercent(t *testing.T) {
 	} {
 		if got := gcPercent(test.live); got != test.want {
 			t.Errorf("%d MB in use: %d, want %d", test.live>>20, got, test.want)
+		}
+	}
+}
+
+// Memory is returned once a load has ended that has left enough behind, and not while it goes on.
+func TestRest(t *testing.T) {
+	t.Parallel()
+	const live = 100 << 20
+	r := rest{}
+	allocated := uint64(0)
+	for i, step := range []struct {
+		more uint64
+		live uint64
+		want bool
+	}{
+		{more: 1 << 20, live: live},
+		{more: keptBytes - 1<<20 - 1, live: live}, // a load
+		{more: 1, live: live, want: true},
+		{more: 1 << 20, live: live},
+		{more: 1 << 30, live: live},
+		{more: restBytes, live: live}, // it goes on
+		{more: restBytes - 1, live: live, want: true},
+		{more: 0, live: live},
+		{more: 1 << 30, live: 100 * live},
+		{more: 0, live: 100 * live}, // a tenth of what is in use
+		{more: 1 << 30, live: 100 * live},
+		{more: 0, live: 100 * live, want: true},
+	} {
+		allocated += step.more
+		if got := r.begins(allocated, step.live); got != step.want {
+			t.Errorf("step %d: %t, want %t", i, got, step.want)
 		}
 	}
 }

@@ -34,8 +34,7 @@ func (d *deployment) add(f *pflag.FlagSet) {
 	f.StringVar(&d.prefix, "prefix", string(messages.DefaultPrefix),
 		"`NAME` with which the deployment's subjects begin")
 	f.Var(&d.shards, "shards", fmt.Sprintf(
-		"number of shards, fixed when the deployment is created (default %d, for a node without cluster %d)",
-		jetstream.DefaultShards, jetstream.DefaultShardsAlone))
+		"number of shards of a deployment that is created; holdfast reshard changes it (default %d)", jetstream.DefaultShards))
 	f.Var(&d.replicas, "replicas", "minimum number of NATS servers that store each shard (default 1)")
 	f.Var(&d.identity, "identity", "`WHO` the owners of leases are, as NATS verifies it: "+d.identity.List())
 	f.Var(&d.retention, "events-retention", "retain events in a stream for this time; 0: no stream")

@@ -43,6 +43,9 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 	}
 	defer stopTraces()
 	spaceCollections()
+	resting, active := context.WithCancel(ctx)
+	defer active()
+	go returnMemory(resting)
 	if cfg.Capacity.Crowded != nil {
 		watchMemory(cfg.Capacity.Crowded)
 	}

@@ -78,8 +78,8 @@ func TestMistakesInTheTenantsFile(t *testing.T) {
 		"A: 7":                          "a table of limits for each account",
 		"- A":                           "a table of limits for each account",
 		"A: {}\nA: {}":                  `mapping key "A" already defined`,
-		many.String(): "tenants.yaml: tenants: at most 1000, since each takes 15 " +
-			"subscriptions with 4 shards, got 1001",
+		many.String(): "tenants.yaml: tenants: at most 1000, since each takes 12 " +
+			"subscriptions with --shards 1, got 1001",
 		strings.Repeat("#", maxTenantsFile):   "",
 		strings.Repeat("#", maxTenantsFile+1): fmt.Sprintf("at most %d bytes", maxTenantsFile),
 	} {

@@ -55,9 +55,6 @@ func (i *instance) openDeployment(ctx context.Context) (err error) {
 	if i.nats != nil {
 		cfg.Members = i.nats.Members
 	}
-	if i.cfg.isAlone() {
-		cfg.NewShards = jetstream.DefaultShardsAlone
-	}
 	d, err := jetstream.OpenDeployment(ctx, i.connections.storage, cfg)
 	if err != nil {
 		return err

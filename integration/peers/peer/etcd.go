@@ -21,7 +21,7 @@ const etcdQuota = "8589934592"
 
 // StartEtcd starts a cluster of etcd with its defaults.
 func StartEtcd(ctx context.Context, env Environment) (*Deployment, error) {
-	d := &Deployment{}
+	d := &Deployment{network: env.Network}
 	version, err := process.Version(ctx, env.Programs.Etcd, "--version")
 	if err != nil {
 		return d, err
@@ -48,7 +48,7 @@ func StartEtcd(ctx context.Context, env Environment) (*Deployment, error) {
 }
 
 func startEtcds(ctx context.Context, d *Deployment, env Environment) (endpoints []string, err error) {
-	addresses, err := process.Addresses(2 * env.Nodes)
+	addresses, err := env.addresses(2)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type Holdfast struct {
 
 // Start starts the deployment.
 func (h Holdfast) Start(ctx context.Context, env Environment) (*Deployment, error) {
-	d := &Deployment{Version: h.Version}
+	d := &Deployment{Version: h.Version, network: env.Network}
 	urls, err := h.start(ctx, d, env)
 	if err != nil {
 		return d, err
@@ -100,7 +100,7 @@ func keyOf(shard, shards uint32) string {
 
 // start starts the processes and returns their URLs.
 func (h Holdfast) start(ctx context.Context, d *Deployment, env Environment) (urls []string, err error) {
-	addresses, err := process.Addresses(2 * env.Nodes)
+	addresses, err := env.addresses(2)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +111,9 @@ func (h Holdfast) start(ctx context.Context, d *Deployment, env Environment) (ur
 		if env.Nodes > 1 {
 			args = append(args, "--cluster-listen", routes[i], "--routes", strings.Join(routes, ","), "--replicas",
 				strconv.Itoa(env.Nodes))
+		}
+		if env.Network != nil {
+			args = append(args, "--allow-remote") // nobody else is there
 		}
 		if h.Shards > 0 {
 			args = append(args, "--shards", strconv.Itoa(h.Shards))

@@ -24,7 +24,7 @@ const (
 
 // StartNATS starts NATS servers with JetStream that sync every write, and a process that echoes requests at each.
 func StartNATS(ctx context.Context, env Environment) (*Deployment, error) {
-	d := &Deployment{}
+	d := &Deployment{network: env.Network}
 	urls, err := startServers(ctx, d, env)
 	if err != nil {
 		return d, err
@@ -53,7 +53,7 @@ func StartNATS(ctx context.Context, env Environment) (*Deployment, error) {
 }
 
 func startServers(ctx context.Context, d *Deployment, env Environment) (urls []string, err error) {
-	addresses, err := process.Addresses(2 * env.Nodes)
+	addresses, err := env.addresses(2)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,12 @@ func startServers(ctx context.Context, d *Deployment, env Environment) (urls []s
 // echoVariable has a process of the benchmark itself echo requests at a NATS server.
 const (
 	echoVariable = "HOLDFAST_PEERS_ECHO"
-	echoSubject  = "echo"
+	echoSubject  = "echo."
 )
+
+// echoAt returns the subject of the echo at the server of a connection. In a queue group of all echoes each would have
+// its share of all requests, most of which would go over another server.
+func echoAt(nc *nats.Conn) string { return echoSubject + nc.ConnectedServerName() }
 
 // EchoIfAsked echoes requests until the process is ended, if it was started for that. The main function calls it.
 func EchoIfAsked() error {
@@ -95,14 +99,14 @@ func EchoIfAsked() error {
 		return err
 	}
 	// a lost answer fails the run
-	_, err = nc.QueueSubscribe(echoSubject, echoSubject, func(m *nats.Msg) { _ = m.Respond(m.Data) })
+	_, err = nc.Subscribe(echoAt(nc), func(m *nats.Msg) { _ = m.Respond(m.Data) })
 	if err != nil {
 		return err
 	}
 	select {} // until the process is ended
 }
 
-// startEchoes starts one process for each server: a server prefers the members of a queue group that it serves.
+// startEchoes starts one process for each server.
 func startEchoes(ctx context.Context, d *Deployment, urls []string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -118,7 +122,7 @@ func startEchoes(ctx context.Context, d *Deployment, urls []string) error {
 			return err
 		}
 		err = p.WaitReady(ctx, func(context.Context) error {
-			_, err := nc.Request(echoSubject, nil, time.Second)
+			_, err := nc.Request(echoAt(nc), nil, time.Second)
 			return err
 		})
 		nc.Close()
@@ -132,19 +136,20 @@ func startEchoes(ctx context.Context, d *Deployment, urls []string) error {
 // echoSession sends what a session of Holdfast sends, and gets it back.
 type echoSession struct {
 	nc      *nats.Conn
+	subject string
 	payload []byte
 }
 
 func newEchoSession(nc *nats.Conn) (*echoSession, error) {
 	payload, err := messages.Encode(messages.Protobuf, &messages.AcquireRequest{
 		Owner: "plain.100", TtlMs: uint32(ttl.Milliseconds()), RequestId: "100000"})
-	return &echoSession{nc, payload}, err
+	return &echoSession{nc, echoAt(nc), payload}, err
 }
 
 func (s *echoSession) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_, err := s.nc.RequestWithContext(ctx, echoSubject, s.payload)
+	_, err := s.nc.RequestWithContext(ctx, s.subject, s.payload)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
+	"github.com/holdfast-io/holdfast/integration/peers/network"
 	"github.com/holdfast-io/holdfast/integration/peers/process"
 )
 
@@ -71,6 +72,8 @@ type Deployment struct {
 	// url is that of the first node of Holdfast, service how its nodes are reached.
 	url     string
 	service load.Service
+	// network has the hosts of the processes, in turns; nil: this one.
+	network *network.Network
 
 	processes []*process.Process
 	closers   []func()
@@ -120,9 +123,17 @@ func (d *Deployment) add(name string, workloads []Workload, open func(context.Co
 	return p
 }
 
-// start starts one of the deployment's processes.
-func (d *Deployment) start(name, program string, args []string, env ...string) (*process.Process, error) {
-	p, err := process.Start(name, program, args, env...)
+// start starts the next one of the deployment's processes.
+func (d *Deployment) start(name, program string, args []string, env ...string) (p *process.Process, err error) {
+	start := func() (err error) {
+		p, err = process.Start(name, program, args, env...)
+		return err
+	}
+	if d.network == nil {
+		err = start()
+	} else {
+		err = d.network.Inside(len(d.processes), start)
+	}
 	if err == nil {
 		d.processes = append(d.processes, p)
 	}
@@ -187,6 +198,16 @@ type Environment struct {
 	Connections int
 	// Programs are where the programs are.
 	Programs Programs
+	// Network has the hosts of the servers; nil: all are on the loopback of this one.
+	Network *network.Network
+}
+
+// addresses returns free ones for so many servers on each node: the first ones of all nodes, then the second ones.
+func (e Environment) addresses(each int) ([]string, error) {
+	if e.Network != nil {
+		return e.Network.Addresses(each * e.Nodes), nil
+	}
+	return process.Addresses(each * e.Nodes)
 }
 
 // Programs are the paths of the servers' programs.

@@ -48,7 +48,7 @@ var errHeld = errors.New("held")
 // StartRedis starts a Redis server that syncs each write before it answers. It has one node; the others of the
 // environment are ignored.
 func StartRedis(ctx context.Context, env Environment) (*Deployment, error) {
-	d := &Deployment{}
+	d := &Deployment{network: env.Network}
 	if _, err := exec.LookPath(env.Programs.Redis); err != nil {
 		return d, fmt.Errorf("%w; install it with: make servers", err)
 	}
@@ -61,14 +61,14 @@ func StartRedis(ctx context.Context, env Environment) (*Deployment, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return d, err
 	}
-	addresses, err := process.Addresses(1)
+	addresses, err := env.addresses(1)
 	if err != nil {
 		return d, err
 	}
 	address := addresses[0]
-	_, port, _ := net.SplitHostPort(address)
+	host, port, _ := net.SplitHostPort(address)
 	if _, err := d.start("redis-server", env.Programs.Redis,
-		[]string{"--port", port, "--bind", "127.0.0.1", "--dir", dir,
+		[]string{"--port", port, "--bind", host, "--protected-mode", "no", "--dir", dir,
 			"--save", "", "--appendonly", "yes", "--appendfsync", "always"}); err != nil {
 		return d, err
 	}

@@ -110,9 +110,12 @@ func (p *Process) Resident() (bytes int64, ok bool) {
 
 // CPU returns the processor time that the process has used. It reads /proc, which only Linux has; ok is false
 // elsewhere, and if the process has ended.
-func (p *Process) CPU() (used time.Duration, ok bool) {
+func (p *Process) CPU() (used time.Duration, ok bool) { return CPU(p.cmd.Process.Pid) }
+
+// CPU is [Process.CPU] of any process.
+func CPU(pid int) (used time.Duration, ok bool) {
 	const tick = time.Second / 100 // USER_HZ, the same on every Linux
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, false
 	}

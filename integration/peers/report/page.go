@@ -27,10 +27,10 @@ func (r *Report) WritePage(page, against string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
 	for _, p := range plots {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
 		if err := os.WriteFile(filepath.Join(folder, p.File), []byte(p.Chart.SVG()), 0o644); err != nil {
 			return err
 		}

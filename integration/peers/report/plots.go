@@ -75,8 +75,7 @@ func count(nodes int) string {
 
 func pairs(rows []*Row, nodes int) []*Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r *Row) bool {
-		return r.Nodes != nodes ||
-			r.Workload != peer.Pairs
+		return r.Nodes != nodes || r.Delay > 0 || r.Workload != peer.Pairs
 	})
 }
 

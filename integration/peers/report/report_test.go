@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
+	"github.com/holdfast-io/holdfast/integration/peers/network"
 	"github.com/holdfast-io/holdfast/integration/peers/peer"
 	"github.com/holdfast-io/holdfast/integration/peers/report"
 	"github.com/holdfast-io/holdfast/messages"
@@ -59,11 +60,35 @@ func TestText(t *testing.T) {
 		"1 pairs 1 broken failed - - - - 0",
 		"1 pairs 1 holdfast etcd 2.00 3.00 - 1.00",
 		"1 pairs 1 holdfast against 1.25 3.00 - 1.00",
+		"nodes clients pairs a second p50 ms processors × etcd × nats",
+		"1 1 100 3.00 0.100 2.00 0.250",
 		"The p50 of a lone acquire is 3.00 ms, 1.50 times that of a bare request (1.00 ms) plus that of an fsync " +
 			"(1.00 ms).",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
+		}
+	}
+}
+
+// The columns of a network are there if one row has a delay.
+func TestDelayIsShown(t *testing.T) {
+	c := pairs
+	c.Nodes, c.Delay = 3, 500*time.Microsecond
+	far, other := row("holdfast", 3*time.Millisecond, 100), row("etcd", time.Millisecond, 50)
+	far.Case, other.Case = c, c
+	far.Samples[0].Switch = 0.25
+	r := &report.Report{Compared: []*report.Row{row("holdfast", time.Millisecond, 80), far, other},
+		Networks: []report.Network{{Nodes: 3, Delay: c.Delay, Echoes: network.Echoes{Count: 7, P50: 512_345, Lost: 2}}}}
+	text := strings.Join(strings.Fields(r.Text("")), " ")
+	for _, want := range []string{
+		"3 nodes, 500µs: 7 echoes took 512µs (median), 0s (p99), 0s at most, and 2 were lost",
+		"1 - 1 80.0 1.00 0.080 -", "3 0.500 1 100 3.00 0.100 2.00",
+		"1 - pairs 1 holdfast 80.0 1.00 0.000 0.000 1000 - 1", "3 0.500 pairs 1 holdfast 100 3.00 0.000 0.000 1000 25.0 1",
+		"3 0.500 pairs 1 holdfast etcd 2.00 3.00 - 1.00",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in:\n%s", want, r.Text(""))
 		}
 	}
 }

@@ -2,16 +2,21 @@
 package report
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
+	"github.com/holdfast-io/holdfast/integration/peers/network"
 	"github.com/holdfast-io/holdfast/integration/peers/peer"
 )
 
 // Case is what was measured of each peer, in turns.
 type Case struct {
-	Nodes    int
+	Nodes int
+	// Delay is the round trip between any two hosts; 0: all are on one loopback.
+	Delay    time.Duration
 	Workload peer.Workload
 	Clients  int
 	// Resources is the number of resources of the load, Shards that of Holdfast; 0: its default.
@@ -54,15 +59,18 @@ type Sample struct {
 	P50, P99, P999 time.Duration
 	// CPU is the processor time of all servers for each operation; 0: not known.
 	CPU time.Duration
+	// Switch is the processor time of the switch between the hosts in each second, in seconds; 0 without one.
+	Switch float64
 }
 
 // The figures of a sample, for [Row.Median] and [Row.Over].
 var (
-	Rate = func(s Sample) float64 { return s.Rate }
-	P50  = func(s Sample) float64 { return s.P50.Seconds() }
-	P99  = func(s Sample) float64 { return s.P99.Seconds() }
-	P999 = func(s Sample) float64 { return s.P999.Seconds() }
-	CPU  = func(s Sample) float64 { return s.CPU.Seconds() }
+	Rate   = func(s Sample) float64 { return s.Rate }
+	P50    = func(s Sample) float64 { return s.P50.Seconds() }
+	P99    = func(s Sample) float64 { return s.P99.Seconds() }
+	P999   = func(s Sample) float64 { return s.P999.Seconds() }
+	CPU    = func(s Sample) float64 { return s.CPU.Seconds() }
+	Switch = func(s Sample) float64 { return s.Switch }
 )
 
 // Median returns the median of a figure over the rounds, 0 if there are none.
@@ -103,11 +111,33 @@ type Report struct {
 	// Machine says where it ran, Command how, and Versions what, one peer in each.
 	Machine, Command string
 	Versions         []string
+	// Networks are those that had a delay.
+	Networks []Network
 	// Compared are the rows of all peers, Shards those of Holdfast with different numbers of shards, Resources those
 	// with different numbers of resources, and Connections those with different numbers of clients that have a
 	// connection each.
 	Compared, Shards, Resources, Connections []*Row
 }
+
+// Network is a network of so many nodes, and what its delay was in fact.
+type Network struct {
+	Nodes  int
+	Delay  time.Duration
+	Echoes network.Echoes
+}
+
+func (n Network) String() string {
+	e := n.Echoes
+	return fmt.Sprintf("%s, %v: %d echoes took %v (median), %v (p99), %v at most, and %d were lost", count(n.Nodes),
+		n.Delay, e.Count, e.P50.Round(time.Microsecond), e.P99.Round(time.Microsecond), e.Max.Round(time.Microsecond),
+		e.Lost)
+}
+
+// sharded begins the name of Holdfast with another number of shards than its default.
+const sharded = "holdfast-shards-"
+
+// Sharded returns the name of a Holdfast with so many shards.
+func Sharded(shards int) string { return sharded + strconv.Itoa(shards) }
 
 // find returns the row of a peer in a case, nil if there is none with samples.
 func find(rows []*Row, c Case, name string) *Row {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -75,23 +76,36 @@ func (t table) rule(widths []int) []string {
 
 // measurements returns a line for each row.
 func measurements(rows []*Row) table {
-	t := table{{"nodes", "workload", "clients", "peer", "a second", "p50 ms", "p99 ms", "p99.9 ms", "server µs each",
-		"rounds"}}
+	t := table{{"nodes", "RTT ms", "workload", "clients", "peer", "a second", "p50 ms", "p99 ms", "p99.9 ms", "server µs each",
+		"switch %", "rounds"}}
 	for _, r := range rows {
-		line := []string{strconv.Itoa(r.Nodes), string(r.Workload), strconv.Itoa(r.Clients), r.Peer}
+		line := []string{strconv.Itoa(r.Nodes), known(1e3 * r.Delay.Seconds()), string(r.Workload), strconv.Itoa(r.Clients), r.Peer}
 		if len(r.Samples) == 0 {
 			state := "-" // the run was interrupted
 			if r.Err != nil {
 				state = "failed"
 			}
-			t = append(t, append(line, state, "-", "-", "-", "-", "0"))
+			t = append(t, append(line, state, "-", "-", "-", "-", "-", "0"))
 			continue
 		}
 		line = append(line, number(r.Median(Rate)))
 		for _, figure := range []func(Sample) float64{P50, P99, P999} {
 			line = append(line, number(1e3*r.Median(figure)))
 		}
-		t = append(t, append(line, known(1e6*r.Median(CPU)), strconv.Itoa(len(r.Samples))))
+		t = append(t, append(line, known(1e6*r.Median(CPU)), known(100*r.Median(Switch)),
+			strconv.Itoa(len(r.Samples))))
+	}
+	return t.without("RTT ms").without("switch %")
+}
+
+// without leaves out a column in which nothing is known.
+func (t table) without(name string) table {
+	c := slices.Index(t[0], name)
+	if slices.ContainsFunc(t[1:], func(row []string) bool { return row[c] != "-" }) {
+		return t
+	}
+	for i, row := range t {
+		t[i] = slices.Delete(row, c, c+1)
 	}
 	return t
 }
@@ -117,9 +131,12 @@ var rivals = map[string][]string{
 // ratios returns how many times another peer's figures those of Holdfast are. against is the name of an older Holdfast;
 // empty: there is none.
 func ratios(rows []*Row, against string) table {
-	t := table{{"nodes", "workload", "clients", "peer", "against", "rate ×", "p50 ×", "p99 ×", "server time ×"}}
+	t := table{{"nodes", "RTT ms", "workload", "clients", "peer", "against", "rate ×", "p50 ×", "p99 ×", "server time ×"}}
 	for _, r := range rows {
 		others := rivals[r.Peer]
+		if strings.HasPrefix(r.Peer, sharded) {
+			others = rivals["holdfast"]
+		}
 		if r.Peer == "holdfast" && against != "" {
 			others = append([]string{against}, others...)
 		}
@@ -128,20 +145,21 @@ func ratios(rows []*Row, against string) table {
 			if other == nil || len(r.Samples) == 0 {
 				continue
 			}
-			line := []string{strconv.Itoa(r.Nodes), string(r.Workload), strconv.Itoa(r.Clients), r.Peer, name}
+			line := []string{strconv.Itoa(r.Nodes), known(1e3 * r.Delay.Seconds()), string(r.Workload),
+				strconv.Itoa(r.Clients), r.Peer, name}
 			for _, figure := range []func(Sample) float64{Rate, P50, P99, CPU} {
 				line = append(line, known(r.Over(other, figure)))
 			}
 			t = append(t, line)
 		}
 	}
-	return t
+	return t.without("RTT ms")
 }
 
 // lone returns a sentence about the latency of one client on one node; empty if something of it is not measured.
 func lone(rows []*Row) string {
 	for _, r := range rows {
-		if r.Peer != "holdfast" || r.Nodes != 1 || r.Workload != peer.Pairs || r.Clients != 1 {
+		if r.Peer != "holdfast" || r.Nodes != 1 || r.Workload != peer.Pairs || r.Clients != 1 || r.Delay > 0 {
 			continue
 		}
 		request, sync := find(rows, r.Case, "nats"), find(rows, r.Case, "fsync")

@@ -38,30 +38,56 @@ func (r *Report) sections(against string) []section {
 func (r *Report) Text(against string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n", r.Machine, strings.Join(r.Versions, "\n"))
-	for _, s := range r.sections(against) {
+	for _, n := range r.Networks {
+		fmt.Fprintln(&b, n)
+	}
+	for _, s := range append(r.summary(), r.sections(against)...) {
 		fmt.Fprintf(&b, "\n%s\n\n%s", s.title, s.table.plain())
 	}
-	if text := lone(r.Compared); text != "" {
+	if text := r.sentences(); text != "" {
 		b.WriteString("\n" + text)
 	}
 	return b.String()
 }
 
-// Markdown returns the report for a page that lies beside a folder of the plots.
+// Markdown returns the report for a page that lies beside a folder of the plots: what a reader wants to know first, how
+// it was measured, and everything.
 func (r *Report) Markdown(against, folder string, plots []Plot) string {
+	var b strings.Builder
+	write := func(sections []section) {
+		for _, s := range sections {
+			fmt.Fprintf(&b, "%s\n\n%s\n", s.title, s.table.markdown())
+		}
+	}
+	write(r.summary())
+	b.WriteString(r.sentences() + r.origin())
+	write(r.sections(against))
+	for _, p := range plots {
+		fmt.Fprintf(&b, "![%s](%s/%s)\n\n", p.Chart.Title, folder, p.File)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// sentences returns those about single figures.
+func (r *Report) sentences() string {
+	var b strings.Builder
+	for _, text := range []string{lone(r.Compared), r.rest()} {
+		if text != "" {
+			b.WriteString(text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// origin returns what was measured, where and how, in Markdown.
+func (r *Report) origin() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n    %s\n\n", r.Machine, r.Command)
 	for _, version := range r.Versions {
 		fmt.Fprintf(&b, "- %s\n", version)
 	}
-	for _, s := range r.sections(against) {
-		fmt.Fprintf(&b, "\n%s\n\n%s", s.title, s.table.markdown())
+	for _, n := range r.Networks {
+		fmt.Fprintf(&b, "- %s\n", n)
 	}
-	if text := lone(r.Compared); text != "" {
-		b.WriteString("\n" + text)
-	}
-	for _, p := range plots {
-		fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.Chart.Title, folder, p.File)
-	}
-	return b.String()
+	return b.String() + "\n"
 }

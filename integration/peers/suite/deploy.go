@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/integration/peers/peer"
 	"github.com/holdfast-io/holdfast/integration/peers/process"
+	"github.com/holdfast-io/holdfast/integration/peers/report"
 )
 
 // The modules, from the root of the repository, whose tools are the servers.
@@ -78,7 +79,8 @@ func (r *run) wants(names ...string) bool {
 // environment returns one with an empty directory.
 func (r *run) environment(nodes int) (peer.Environment, error) {
 	dir, err := os.MkdirTemp(r.Dir, "data-")
-	return peer.Environment{Dir: dir, Nodes: nodes, Connections: r.Connections, Programs: r.programs}, err
+	return peer.Environment{Dir: dir, Nodes: nodes, Connections: r.Connections, Programs: r.programs,
+		Network: r.network}, err
 }
 
 // starter starts a deployment with the peers of these names.
@@ -93,10 +95,17 @@ func (r *run) starters(nodes int) (all []starter) {
 		all = append(all, starter{[]string{h.Name, h.Name + "-go", h.Name + "-keep"}, h.Start},
 			starter{[]string{h.Name + "-cached"}, h.Start}) // by itself: it holds its locks on
 	}
+	for _, shards := range r.Sharded {
+		h := r.holdfasts[0]
+		h.Name, h.Shards = report.Sharded(shards), shards
+		all = append(all, starter{[]string{h.Name}, h.Start})
+	}
 	all = append(all, starter{[]string{"etcd"}, peer.StartEtcd})
 	if nodes == 1 {
-		all = append(all, starter{[]string{"redis", "redis-rueidis"}, peer.StartRedis},
-			starter{[]string{"fsync"}, peer.StartDisk})
+		all = append(all, starter{[]string{"redis", "redis-rueidis"}, peer.StartRedis})
+	}
+	if nodes == 1 && r.network == nil {
+		all = append(all, starter{[]string{"fsync"}, peer.StartDisk})
 	}
 	return append(all, starter{[]string{"nats", "kv", "publish"}, peer.StartNATS})
 }
@@ -110,9 +119,12 @@ func (r *run) deploy(ctx context.Context, nodes int) (all []*competitor, stop fu
 			d.Stop()
 		}
 	}
-	wanted := r.Peers
+	wanted := slices.Clone(r.Peers)
 	if r.Against != "" {
-		wanted = append([]string{AgainstName}, wanted...)
+		wanted = append(wanted, AgainstName)
+	}
+	for _, shards := range r.Sharded {
+		wanted = append(wanted, report.Sharded(shards))
 	}
 	for _, s := range r.starters(nodes) {
 		if !slices.ContainsFunc(s.names, func(name string) bool { return slices.Contains(wanted, name) }) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
+	"github.com/holdfast-io/holdfast/integration/peers/network"
 	"github.com/holdfast-io/holdfast/integration/peers/peer"
 	"github.com/holdfast-io/holdfast/integration/peers/report"
 	"github.com/holdfast-io/holdfast/messages"
@@ -40,7 +41,8 @@ func operation(w peer.Workload) messages.Operation {
 }
 
 // measure adds one round of the case to the row.
-func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length time.Duration) error {
+func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length time.Duration,
+	n *network.Network) error {
 	sessions, err := p.Sessions(ctx, row.Clients)
 	if err != nil {
 		return fmt.Errorf("open sessions: %w", err)
@@ -55,12 +57,12 @@ func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length 
 			return err
 		}
 	}
-	var begin, end time.Duration
+	var begin, end, busyBegin, busyEnd time.Duration
 	var known bool
 	result, err := load.Run(ctx, load.Plan{
 		Workers: active(row.Case, sessions), Warm: warm, For: length,
-		Begin: func() { begin, known = p.Deployment.CPU() },
-		End:   func() { end, known = p.Deployment.CPU() },
+		Begin: func() { begin, known = p.Deployment.CPU(); busyBegin = n.CPU() },
+		End:   func() { end, known = p.Deployment.CPU(); busyEnd = n.CPU() },
 	}, func(n int) load.Work { return p.work(row.Case, n, sessions) })
 	if row.Workload.Renews() {
 		err = errors.Join(err, p.each(sessions, func(n int, s peer.Session) error { return p.unlock(ctx, s, n, nil) }))
@@ -72,6 +74,7 @@ func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length 
 		return err
 	}
 	add(row, result, end-begin, known)
+	row.Samples[len(row.Samples)-1].Switch = float64(busyEnd-busyBegin) / float64(length)
 	return nil
 }
 

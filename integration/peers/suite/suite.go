@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-io/holdfast/integration/peers/network"
 	"github.com/holdfast-io/holdfast/integration/peers/peer"
 	"github.com/holdfast-io/holdfast/integration/peers/report"
 )
@@ -28,6 +29,11 @@ type Config struct {
 	Workloads []peer.Workload
 	// Clients and Nodes are numbers of clients and of nodes: 1 or 3.
 	Clients, Nodes []int
+	// Delays are round trips between any two hosts, the nodes and that of the clients; 0: all are processes on the
+	// loopback. Others take [network.Enter].
+	Delays []time.Duration
+	// Sharded are numbers of shards with which Holdfast is compared as well.
+	Sharded []int
 	// Rounds is how often each peer is measured, For how long, and Warm how long the load runs before that.
 	Rounds    int
 	Warm, For time.Duration
@@ -51,6 +57,7 @@ type run struct {
 	Config
 	programs  peer.Programs
 	holdfasts []peer.Holdfast
+	network   *network.Network // of the deployments; nil: the loopback
 	report    *report.Report
 	errs      []error
 }
@@ -64,12 +71,14 @@ func Run(ctx context.Context, c Config) (*report.Report, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a rest does no harm
 	r.Dir = dir
-	if err := r.build(ctx); err != nil {
+	if err := network.Outside(func() error { return r.build(ctx) }); err != nil {
 		return r.report, err
 	}
-	for _, nodes := range c.Nodes {
-		if err := r.compare(ctx, nodes); err != nil {
-			return r.report, errors.Join(append(r.errs, err)...)
+	for _, delay := range c.Delays {
+		for _, nodes := range c.Nodes {
+			if err := r.connected(nodes, delay, func() error { return r.compare(ctx, nodes, delay) }); err != nil {
+				return r.report, errors.Join(append(r.errs, err)...)
+			}
 		}
 	}
 	if err := r.sweep(ctx); err != nil {
@@ -78,8 +87,23 @@ func Run(ctx context.Context, c Config) (*report.Report, error) {
 	return r.report, errors.Join(r.errs...)
 }
 
+// connected calls do with a network of so many nodes, and reports how exact its delay was.
+func (r *run) connected(nodes int, delay time.Duration, do func() error) (err error) {
+	if delay == 0 {
+		return do()
+	}
+	if r.network, err = network.Open(nodes, delay); err != nil {
+		return err
+	}
+	err = do()
+	echoes, failed := r.network.Close()
+	r.network = nil
+	r.report.Networks = append(r.report.Networks, report.Network{Nodes: nodes, Delay: delay, Echoes: echoes})
+	return errors.Join(err, failed)
+}
+
 // compare measures all peers on so many nodes.
-func (r *run) compare(ctx context.Context, nodes int) error {
+func (r *run) compare(ctx context.Context, nodes int, delay time.Duration) error {
 	all, stop, err := r.deploy(ctx, nodes)
 	defer stop()
 	if err != nil {
@@ -87,7 +111,7 @@ func (r *run) compare(ctx context.Context, nodes int) error {
 	}
 	for _, w := range r.Workloads {
 		for _, clients := range r.Clients {
-			c := report.Case{Nodes: nodes, Workload: w, Clients: clients, Resources: r.Resources}
+			c := report.Case{Nodes: nodes, Delay: delay, Workload: w, Clients: clients, Resources: r.Resources}
 			some := slices.DeleteFunc(slices.Clone(all), func(p *competitor) bool { return !p.Runs(w, clients) })
 			rows := make([]*report.Row, len(some))
 			for i, p := range some {
@@ -112,7 +136,7 @@ func (r *run) rounds(ctx context.Context, peers []*competitor, rows []*report.Ro
 				continue
 			}
 			r.logf("%s, round %d of %d: %s", described(row.Case), round+1, r.Rounds, row.Peer)
-			row.Err = peers[i].measure(ctx, row, r.Warm, r.For)
+			row.Err = peers[i].measure(ctx, row, r.Warm, r.For, r.network)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -133,6 +157,9 @@ func described(c report.Case) string {
 	text := fmt.Sprintf("%s, %s, %s", count(c.Nodes, "node"), c.Workload, count(c.Clients, "client"))
 	if c.Workload.Locks() {
 		text += fmt.Sprintf(", %d resources", c.Resources)
+	}
+	if c.Delay > 0 {
+		text += fmt.Sprintf(", %v between hosts", c.Delay)
 	}
 	if c.Shards > 0 {
 		text += ", " + count(c.Shards, "shard")

@@ -21,8 +21,8 @@ type generation struct {
 	closed []*journal.Closed
 }
 
-// open opens the journals of a generation. Patience is as in [Open].
-func (l *Loop) open(ctx context.Context, of messages.Shards, patience time.Duration) (*generation, error) {
+// open opens the journals of a generation.
+func (l *Loop) open(ctx context.Context, of messages.Shards) (*generation, error) {
 	shards := l.options.shards(of)
 	g := &generation{Shards: of, closed: make([]*journal.Closed, len(shards))}
 	for _, shard := range shards {
@@ -77,7 +77,7 @@ func (l *Loop) openAt(ctx context.Context, p Position, present *generation) (*ge
 	if err != nil {
 		return nil, err
 	}
-	return l.open(ctx, shards, patience)
+	return l.open(ctx, shards)
 }
 
 // former returns the generation before another one, nil if it is not there any more.
@@ -101,7 +101,7 @@ func (l *Loop) former(ctx context.Context, g *generation) (*generation, error) {
 		if err != nil {
 			return nil, err
 		}
-		return l.open(ctx, shards, patience)
+		return l.open(ctx, shards)
 	}
 	return nil, nil
 }
@@ -161,7 +161,7 @@ func (l *Loop) follow(ctx context.Context, c *journal.Closed) error {
 		return unavailable(fmt.Errorf("generation %d of shards: %w: it was closed for generation %d of %d shards",
 			l.generation.Generation, journal.ErrCorrupt, next.Generation, next.Count))
 	}
-	g, err := l.open(ctx, next, patience)
+	g, err := l.open(ctx, next)
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (l *Loop) vanished(ctx context.Context, present messages.Shards) error {
 	if time.Since(l.absent) < patience {
 		return nil
 	}
-	g, err := l.open(ctx, present, patience)
+	g, err := l.open(ctx, present)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (l *Loop) begin(ctx context.Context, shards messages.Shards) error {
 			shards = present
 		}
 	}
-	g, err := l.open(ctx, shards, patience)
+	g, err := l.open(ctx, shards)
 	if err == nil && l.options.UntilNow {
 		l.end, err = g.now(ctx)
 	}

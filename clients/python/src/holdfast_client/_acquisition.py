@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 from . import _clock
 from ._errors import LockTimeout, Unavailable, UnknownOutcome
@@ -150,7 +151,7 @@ class Acquisition:
             return None
         return self._begun + self._terms.wait + self._core.timeout
 
-    def _message(self) -> bytes:
+    def _message(self) -> dict[str, Any]:
         t, wait = self._terms, self._wait()
         self._matters = _clock.now() + wait + t.ttl
         m: dict[str, object] = {"ttl_ms": millis(t.ttl), "request_id": self._id}  # mutant: PythonNewRequestEachTime

@@ -48,7 +48,8 @@ class Alarms:
         alarm.at = at
         if at < alarm.queued:  # else its entry is looked at early enough
             self._push(alarm)
-            self._arm()
+            if self._heap[0][2] is alarm:  # else the timer is early enough
+                self._arm()
 
     def stop(self, alarm: Alarm) -> None:
         """Have the alarm not go off."""
@@ -57,6 +58,11 @@ class Alarms:
             alarm.at = NEVER
             if len(self._heap) > 2 * self._live + 1024:
                 self._compact()
+
+    def discard(self, alarm: Alarm) -> None:
+        """Have the alarm never go off again. Nothing is kept for it, also while it is in the heap."""
+        self.stop(alarm)
+        alarm.wake = _nothing
 
     def close(self) -> None:
         """Have no alarm go off any more."""
@@ -111,3 +117,7 @@ class Alarms:
             alarm.wake()
         elif alarm.at < alarm.queued:
             self._push(alarm)
+
+
+def _nothing() -> None:
+    pass

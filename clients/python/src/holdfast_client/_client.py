@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import secrets
@@ -159,7 +158,7 @@ class Client:
             Closed: the client is closed.
         """
         key = encode_key(name)
-        a = await self._start("get").core.call("get", name, key, b"{}")
+        a = await self._start("get").core.call("get", name, key, {})
         if a.status not in ("HELD", "FREE", "HELD_BACK"):
             raise refused("get", name, a)
         return _state(normalize(name), a)
@@ -179,7 +178,7 @@ class Client:
         if pattern:
             m["pattern"] = check_pattern(pattern, "list")
         while True:
-            a = await self._start("list").core.call("list", "", "", json.dumps(m).encode())
+            a = await self._start("list").core.call("list", "", "", {**m})
             if a.status:
                 raise refused("list", "", a)
             for lease in a.reply.get("leases", ()):

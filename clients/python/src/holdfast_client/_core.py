@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -121,24 +120,24 @@ class Core:
         op: str,
         resource: str,
         key: str,
-        payload: bytes,
+        message: dict[str, Any],
         within: float,
         *,
         urgent: bool = False,
         gives_up: bool = False,
     ) -> Answer:
         """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
-        request = Request(op, resource, key, lambda: payload, urgent=urgent, gives_up=gives_up)
+        request = Request(op, resource, key, lambda: message, urgent=urgent, gives_up=gives_up)
         x = Exchange(self.sender, self.exchanges, request)
         try:
             return await x.run(_clock.now() + max(within, 0))
         finally:
             x.finish()
 
-    async def call(self, op: str, resource: str, key: str, payload: bytes) -> Answer:
+    async def call(self, op: str, resource: str, key: str, message: dict[str, Any]) -> Answer:
         """Return the answer to a request within the timeout; if there is none, raise what is known of its effect."""
         self.check(op, resource)
-        return await self.request(op, resource, key, payload, self.timeout, gives_up=True)
+        return await self.request(op, resource, key, message, self.timeout, gives_up=True)
 
     async def round_trip(self) -> None:
         """Wait until NATS has taken in what was published and subscribed before.
@@ -149,14 +148,14 @@ class Core:
         for _ in range(2):
             await self.nc.flush()
 
-    def message(self, secret: str | None, **fields: object) -> bytes:
+    def message(self, secret: str | None, **fields: object) -> dict[str, Any]:
         """Return a request of the owner about a lease that has this secret, or is to have it."""
-        m = {"owner": self.owner, **fields}
+        m: dict[str, Any] = {"owner": self.owner, **fields}
         if secret is not None:
             m["secret"] = secret
-        return json.dumps(m).encode()
+        return m
 
-    def release_later(self, key: str, message: bytes, within: float) -> None:
+    def release_later(self, key: str, message: dict[str, Any], within: float) -> None:
         """Release in the background. What is not released in time runs out."""
 
         async def run() -> None:

@@ -80,17 +80,18 @@ class Deployment:
     async def _query(self) -> bool:
         self._queried = _clock.now()
         try:
-            a = await self._core.request("info", "", "", b"{}", self._core.timeout)
+            a = await self._core.request("info", "", "", {}, self._core.timeout)
         except HoldfastError:
             return False
         shards = a.reply.get("shards", 0)
         if a.status or not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
             return False
-        self.shards = self._core.sender.router.shards = shards
+        self.shards = shards
         self.version = a.reply.get("version", "")
         # An earlier version refuses what it does not know.
         uniform = all(n.get("version", "") == self.version for n in a.reply.get("nodes", ()))
         self.features = frozenset(a.reply.get("features", ())) if uniform else frozenset()
+        self._core.sender.set_deployment(shards, self.features)
         limits = a.reply.get("limits", {})
         self.max_wait = limits.get("max_wait_ms", MAX_WAIT * 1000) / 1000
         self.min_ttl = limits.get("min_ttl_ms", 0) / 1000

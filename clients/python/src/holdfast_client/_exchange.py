@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from . import _clock
+from ._alarms import Alarm
 from ._errors import Closed, HoldfastError, Unavailable, UnavailableReason, UnknownOutcome
 from ._pauses import MAX_RESEND, resend_after, retry_after
 from ._sender import DENIED, GARBLED, NO_RESPONDERS, NOT_SENT, Answer, Sender
@@ -22,14 +24,14 @@ MIN_CONTACT = 0.3
 _WITHOUT_EFFECT = {"info", "list", "get"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Request:
     """What an exchange sends.
 
     Attributes:
         op: the operation.
         resource: the name that errors show; empty: the request is about none.
-        key: that of the resource; empty: the request is about none, and its subject ends with op.
+        key: that of the resource; empty: the request is about none.
         message: returns the request as it is to be sent now; it must be the same one to the service each time.
         max_pause: bounds the pauses between attempts.
         waits: the service may leave the request without an answer for a time.
@@ -42,7 +44,7 @@ class Request:
     op: str
     resource: str
     key: str
-    message: Callable[[], bytes]
+    message: Callable[[], dict[str, Any]]
     max_pause: float = MAX_RESEND
     waits: bool = False
     urgent: bool = False
@@ -77,7 +79,9 @@ class Exchange:
         self.given_back: set[int] = set()
         self._renew = False
         self._stop = False
-        self._changed = asyncio.Event()
+        self._alarm = Alarm(self._wake)
+        # What run waits for.
+        self._changed: asyncio.Future[None] | None = None
 
     @property
     def definite(self) -> bool:
@@ -95,7 +99,7 @@ class Exchange:
             UnknownOutcome: as Unavailable, but the request may have had its effect, or may yet have it.
             Closed: the client was closed.
         """
-        loop = asyncio.get_running_loop()
+        loop, alarms = asyncio.get_running_loop(), self._sender.alarms
         self._exchanges.add(self)
         if not self.request.urgent:
             await self._sender.window.enter(self)
@@ -114,12 +118,9 @@ class Exchange:
             # While an attempt is under way it does not give up, so its patience is no reason to look.
             if self.request.gives_up and self._obstacle and self.definite and not self._sender.answered:
                 next_look = min(next_look, self._patience)
-            timer = loop.call_later(max(next_look - now, 0), self._changed.set)
-            try:
-                await self._changed.wait()
-            finally:
-                timer.cancel()
-            self._changed.clear()
+            alarms.set(self._alarm, next_look)
+            self._changed = loop.create_future()
+            await self._changed
             answer = self._sift()
             if answer is not None:
                 return answer
@@ -127,6 +128,7 @@ class Exchange:
     def finish(self) -> None:
         """End the exchange: what comes now, or has not been looked at, is an orphan."""
         self._exchanges.discard(self)
+        self._sender.alarms.discard(self._alarm)
         self._sender.window.leave(self)
         self._settle()
         self._sender.forget(self._open)
@@ -141,12 +143,16 @@ class Exchange:
     def reconnected(self) -> None:
         """Send the request again at once, because an answer may have been lost with the last connection."""
         self._renew = True
-        self._changed.set()
+        self._wake()
 
     def stop(self) -> None:
         """End the exchange, because the client is closed."""
         self._stop = True
-        self._changed.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._changed is not None and not self._changed.done():
+            self._changed.set_result(None)
 
     def _hopeless(self, now: float) -> bool:
         # Whether another attempt would hardly change what has kept the earlier ones from having an effect.
@@ -163,11 +169,9 @@ class Exchange:
         self._due = now + min(resend_after(self._sent), self.request.max_pause)
         if self._open and self._sender.is_queued(self._open[-1]):
             return  # the connection takes nothing; what waits for it is not to grow
-        if self.request.key:
-            route = self._sender.router.route(self.request.op, self.request.key, self._sent)
-        else:
-            route = f"{self._sender.router.prefix}.{self.request.op}", False
-        id = self._sender.send(route, self.request.message(), self._receive, self.request.key)
+        request = self.request
+        route = self._sender.router.route(request.op, request.key, self._sent)
+        id = self._sender.send(route, request.message(), self._receive)
         self._sent += 1
         if len(self._open) == OPEN_ATTEMPTS:
             self._sender.forget((self._open.pop(0),))
@@ -177,7 +181,7 @@ class Exchange:
     def _receive(self, a: Answer) -> None:
         self._came.append(a)
         self._sender.window.leave(self)
-        self._changed.set()
+        self._wake()
 
     def _sift(self) -> Answer | None:
         # Looks through what has come for a decision. When the latest attempt is known to have had no effect, the next
@@ -188,7 +192,7 @@ class Exchange:
             self._drop(a.id)
             if not self._had_no_effect(a):
                 if not a.direct and self.request.key and self._sent > 1 and not self.request.waits:
-                    self._sender.router.avoid()
+                    self._sender.detour()
                 a.alone = self.definite
                 return a
             idle = idle or not self._open or self._open[-1] < a.id
@@ -209,7 +213,8 @@ class Exchange:
             self._denied = self._denied or not a.direct
             return True
         if a.status == NOT_SENT:
-            self._obstacle, self._reason = self._sender.not_connected()
+            refused: str = a.reply.get("error", "")
+            self._obstacle, self._reason = (refused, None) if refused else self._sender.not_connected()
             self._sent -= 1
             return True
         if a.status == NO_RESPONDERS:
@@ -230,7 +235,8 @@ class Exchange:
 
     def _settle(self) -> None:
         # Takes note of the attempts that are known by now to have had no effect.
-        self._open = self._sender.recall(self._open)
+        if self._open:
+            self._open = self._sender.recall(self._open)
         for a in list(self._came):
             if self._had_no_effect(a):
                 self._came.remove(a)

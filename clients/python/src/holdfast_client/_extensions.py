@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import weakref
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -39,7 +40,7 @@ class Extended(Kept, Protocol):
         """When the lease must be considered over."""
         ...
 
-    def message(self, **fields: object) -> bytes:
+    def message(self, **fields: object) -> dict[str, Any]:
         """Return a request about the lease with these fields."""
         ...
 
@@ -84,7 +85,8 @@ class Extensions(Renewal):
     ) -> None:
         """Extend the lease of a grant; without renews only when a caller asks for it. Then call begin."""
         super().__init__(a.sent, a.lease.get("remaining_ms", 0) / 1000, ttl)
-        self._lease = lease
+        # Weak, so that a lease that has ended is freed at once: to find a circle costs more than a request.
+        self._ref = weakref.ref(lease)
         self._core = core
         self._sender = core.sender
         self._deployment = deployment
@@ -194,7 +196,7 @@ class Extensions(Renewal):
         """
         if self._lease.keeper is not self:
             self.add(self._lease)
-        self._core.alarms.stop(self._alarm)
+        self._core.alarms.discard(self._alarm)
         end = self.end() if self.session is None else max(self.end(), self.session.end())
         self._sender.forget(self.drop_all())
         self._answer(self._sender.last + 1, error)
@@ -235,7 +237,7 @@ class Extensions(Renewal):
         now = _clock.now()
         key = self._lease.key
         route = self._sender.router.route("extend", key, self.attempts)
-        id = self._sender.send(route, self._lease.message(**fields), self._answered, key)
+        id = self._sender.send(route, self._lease.message(**fields), self._answered)
         self.attempted(id, now, resend_after if self._calls or self._tokens else None)
 
     def take(self, id: int, remaining: float, order: int) -> bool:
@@ -257,6 +259,13 @@ class Extensions(Renewal):
             self._confirmed = self.asked
         self._answer(id, None)
         return True
+
+    @property
+    def _lease(self) -> Extended:
+        # A lease that is held is in Handles.held, and one that has ended is not asked for.
+        lease = self._ref()
+        assert lease is not None
+        return lease
 
     @property
     def _active(self) -> bool:

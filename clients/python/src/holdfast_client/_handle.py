@@ -66,7 +66,6 @@ class Handle:
         uses: what it is given to; None: to one lock.
         keeper: what keeps it alive: its extensions, or a session.
         found: why it is lost; None: it is not.
-        lost: is set when it is lost.
         failing: the application knows that renewals fail.
         on_jeopardy: is called by the loop when renewals begin to fail, with the error, and when they succeed again.
     """
@@ -95,7 +94,7 @@ class Handle:
         self.keeper: Keeper = self._extensions
         self._hints = Hints(self, parts.core, parts.ends)
         self.found: LockLost | None = None
-        self.lost = asyncio.Event()
+        self._lost: asyncio.Event | None = None  # is made when somebody asks for it
         self._wanted = Wanted()
         if self.waiting:
             self._wanted.note()
@@ -111,6 +110,15 @@ class Handle:
         self._held[name, self.token] = self
         self._extensions.begin()
         self._follow(terms.ttl)
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Is set when the lease is lost."""
+        if self._lost is None:
+            self._lost = asyncio.Event()
+            if self.found is not None:
+                self._lost.set()
+        return self._lost
 
     @property
     def held(self) -> bool:
@@ -255,7 +263,7 @@ class Handle:
             released = self._released = asyncio.get_running_loop().create_future()
             self.detach()
             await self._release()
-        error = await asyncio.shield(released)
+        error = released.result() if released.done() else await asyncio.shield(released)
         if error is not None:
             raise self._again(error, "release")
 
@@ -283,7 +291,7 @@ class Handle:
         self.detach()
         self._extensions.leave()
 
-    def message(self, **fields: object) -> bytes:
+    def message(self, **fields: object) -> dict[str, Any]:
         """Return a request about the lease. Without fields it is the one that releases it."""
         return self.core.message(self.secret, token=self.token, **fields)
 
@@ -375,7 +383,7 @@ class Handle:
 
     async def _confirm(self) -> None:
         try:
-            a = await self.core.request("get", self.name, self.key, b"{}", self.until - _clock.now())
+            a = await self.core.request("get", self.name, self.key, {}, self.until - _clock.now())
         except HoldfastError:
             return
         if not self._holding or not ended(a, self.token):
@@ -423,7 +431,8 @@ class Handle:
         self.found = error
         self._stop(error)
         self._extensions.leave()
-        self.lost.set()
+        if self._lost is not None:
+            self._lost.set()
         self.interrupt()
 
     def _stop(self, error: HoldfastError) -> None:

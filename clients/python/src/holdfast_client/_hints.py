@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Protocol
 
 from . import _clock
@@ -43,10 +44,23 @@ def ended(a: Answer, token: int) -> bool:
 class Hints:
     """Has a lease verified when something says that it has ended. A hint ends nothing: the service decides."""
 
-    __slots__ = ("_alarm", "_core", "_ends", "_follows", "_from", "_hinted", "_lease", "_peeked", "_tried", "_verified")
+    __slots__ = (
+        "_alarm",
+        "_core",
+        "_ends",
+        "_follows",
+        "_from",
+        "_hinted",
+        "_key",
+        "_lease",
+        "_peeked",
+        "_tried",
+        "_verified",
+    )
 
     def __init__(self, lease: Verified, core: Core, ends: Ends) -> None:
-        self._lease = lease
+        self._key = lease.key
+        self._lease = weakref.ref(lease)  # as in Extensions
         self._core = core
         self._ends = ends
         # When it subscribes, if it is to follow; NEVER: it has.
@@ -74,11 +88,12 @@ class Hints:
             self._ends.remove(self)
         self._hinted = True
         self._core.sender.forget((self._peeked,))
-        self._core.alarms.stop(self._alarm)
+        self._core.alarms.discard(self._alarm)
 
     def received(self, token: int) -> None:
         """Have the lease verified if the event is about it."""
-        if token == self._lease.token:
+        lease = self._lease()
+        if lease is not None and token == lease.token:
             self.hint()
 
     def hint(self) -> None:
@@ -92,18 +107,20 @@ class Hints:
         sender = self._core.sender
         sender.forget((self._peeked,))
         # What the owner of the shard has in its memory costs no commit.
-        key = self._lease.key
-        self._peeked = sender.send(sender.router.route("get", key, 0), b'{"stale":true}', self._shown, key)
+        self._peeked = sender.send(sender.router.route("get", self._key, 0), {"stale": True}, self._shown)
 
     def _shown(self, a: Answer) -> None:
-        if ended(a, self._lease.token):
+        lease = self._lease()
+        if lease is not None and ended(a, lease.token):
             self.hint()
 
     def _wake(self) -> None:
         if self._tried and self._from < NEVER:
             self._from = NEVER
-            self._follows = self._ends.add(self._lease.key, self)
+            self._follows = self._ends.add(self._key, self)
         if self._hinted:
             self._hinted = False
             self._verified = _clock.now()
-            self._lease.verify()
+            lease = self._lease()
+            if lease is not None:
+                lease.verify()

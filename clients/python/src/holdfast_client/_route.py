@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from . import _clock
 from ._key import shard_of
 
@@ -9,6 +11,20 @@ from ._key import shard_of
 # time that happens again, until a direct subject answers.
 MIN_DETOUR = 1.0
 MAX_DETOUR = 30.0
+
+
+class Route(NamedTuple):
+    """The way of an attempt: directly to the owner of a shard, or to any node, which forwards it.
+
+    Attributes:
+        op: the operation.
+        key: that of the resource, or the session; empty: the request is about none.
+        shard: the shard whose owner takes it; None: any node does.
+    """
+
+    op: str
+    key: str = ""
+    shard: int | None = None
 
 
 class Router:
@@ -24,17 +40,27 @@ class Router:
         self._until = 0.0
         self._length = 0.0
 
-    def route(self, op: str, key: str, n: int, shard: int | None = None) -> tuple[str, bool]:
-        """Return the subject of the nth attempt of a request, counted from 0, and whether it is direct.
+    def route(self, op: str, key: str, n: int, shard: int | None = None) -> Route:
+        """Return where the nth attempt of a request goes, counted from 0.
 
         Every other attempt goes to any node, which may be permitted to a user who may not use the direct subjects.
         The shard is that of the key unless it is given.
         """
-        if not self.shards or n % 2 or _clock.now() < self._until:
-            return f"{self.prefix}.{op}.{key}", False
-        if shard is None:
-            shard = shard_of(key, self.shards)
-        return f"{self.prefix}.shard.{shard}.{op}.{key}", True
+        if not key or not self.shards or n % 2 or (self._until and _clock.now() < self._until):
+            return Route(op, key)
+        return Route(op, key, shard_of(key, self.shards) if shard is None else shard)
+
+    def subject(self, route: Route) -> str:
+        """Return the subject of an attempt that is sent alone."""
+        if not route.key:
+            return f"{self.prefix}.{route.op}"
+        if route.shard is None:
+            return f"{self.prefix}.{route.op}.{route.key}"
+        return f"{self.prefix}.shard.{route.shard}.{route.op}.{route.key}"
+
+    def batch(self, shard: int) -> str:
+        """Return the subject of batches for a shard."""
+        return f"{self.prefix}.shard.{shard}.batch"
 
     def avoid(self) -> None:
         """Avoid direct subjects for a time, because another node has answered where they did not."""

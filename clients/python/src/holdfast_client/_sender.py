@@ -16,11 +16,13 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from . import _clock
+from ._alarms import Alarms
+from ._batching import Batching, bundle, encode
 from ._connect import not_connected
 from ._denials import Denials
 from ._errors import Invalid, UnavailableReason
 from ._key import encode_key
-from ._route import Router
+from ._route import Route, Router
 from ._window import Window
 
 # How often the connection is looked at, in seconds: while answers are expected, and otherwise.
@@ -38,6 +40,11 @@ GARBLED = "GARBLED"
 
 # The answers that have a lease of the sender.
 OWN = ("GRANTED", "EXTENDED", "UPDATED")
+# The operations of which an answer has leases of one resource: that of the key.
+ABOUT_ONE = ("acquire", "release", "extend", "get", "set")
+
+# What the number of a batch begins with in a reply subject, and that of an attempt does not.
+BATCH = "b"
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +54,7 @@ class Answer:
     Attributes:
         id: the number of the attempt.
         sent: when it was sent.
-        direct: it took the direct subject.
+        direct: it took the direct route.
         status: that of the reply, or one of the above; empty for a reply that has none, as of info.
         reply: the reply in JSON.
         alone: no other attempt of the request may have had an effect.
@@ -76,10 +83,12 @@ class Answer:
         Others may be permitted to publish to the subject of the reply. Malformed leases do not fit.
         """
         try:
-            leases = [*self.reply.get("holders", ()), *([self.lease] if self.lease else ())]
-            if any(encode_key(lease["resource"]) != key for lease in leases):
+            lease, holders = self.lease, self.reply.get("holders", ())
+            if lease and encode_key(lease["resource"]) != key:
                 return False
-            return self.status not in OWN or (self.lease["owner"] == owner and int(self.lease["token"]) > 0)
+            if self.status in OWN:
+                return lease["owner"] == owner and int(lease["token"]) > 0
+            return all(encode_key(holder["resource"]) == key for holder in holders)
         except (AttributeError, KeyError, TypeError, ValueError, Invalid):
             return False
 
@@ -89,19 +98,23 @@ Receive = Callable[[Answer], None]
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """One message on its way. receive is None if no answer is expected, and queued until it is published.
+    """One request on its way.
 
-    denials are the open attempts on its subject at each denial there, while it is the oldest of them.
+    Attributes:
+        message: what is asked for, in JSON.
+        receive: is called with the answer; None: none is expected.
+        queued: it is not published yet.
+        batch: the number of the batch in which it was sent; 0: it was sent alone, or not yet.
+        denials: the open attempts on its subject at each denial there, while it is the oldest of them.
     """
 
     id: int
-    subject: str
-    direct: bool
-    payload: bytes
+    route: Route
+    message: dict[str, Any]
     receive: Receive | None
-    key: str
     sent: float
     queued: bool = True
+    batch: int = 0
     denials: list[set[Any]] = field(default_factory=list[set[Any]])
 
 
@@ -130,11 +143,14 @@ class Sender:
 
     One task publishes all, because the connection may block, and swallows cancellations while it does.
 
+    What is asked for in the same turn of the loop goes together, if the deployment takes batches.
+
     Attributes:
-        router: chooses subjects.
+        router: chooses routes.
         notices: the subject on which notices are received.
         window: bounds how many requests are begun at a time.
-        last: the number of the latest attempt.
+        alarms: those of the exchanges under way.
+        last: the number of the latest attempt or batch.
         off: no answer comes any more.
         begun: when the sender was made.
         answered: a node has answered.
@@ -147,6 +163,7 @@ class Sender:
         self._owner = owner
         self.router = Router(prefix)
         self.window = Window()
+        self.alarms = Alarms()
         self.last = 0
         self.off = False
         self.begun = _clock.now()
@@ -157,6 +174,7 @@ class Sender:
         self._inbox = f"{nc.new_inbox().rpartition('.')[0]}.{secrets.token_urlsafe(16)}."
         self._secret = secrets.token_bytes(16)
         self.notices = self._inbox + self._name("0")  # no attempt has this number
+        self._batching = Batching()
         self._attempts: dict[int, Attempt] = {}
         self._outbox: list[Attempt] = []
         self._ready = asyncio.Event()
@@ -168,19 +186,31 @@ class Sender:
         self._publisher = self._loop.create_task(self._publish_all(), name="holdfast publisher")
         self._denials = Denials.reported_to(self, nc)
 
-    def send(self, route: tuple[str, bool], payload: bytes, receive: Receive | None, key: str = "") -> int:
-        """Send one attempt and return its number. It does not block.
+    def set_deployment(self, shards: int, features: Iterable[str]) -> None:
+        """Note how many shards the deployment has and what it offers.
 
-        receive is called at most once, from the loop, until forget. None: no answer is expected. An answer that is not
-        about the resource of the key is dropped. Empty: the request is about none.
+        Until then no request takes the direct route to the owner of its shard, and none is sent in a batch.
+        """
+        self.router.shards = shards
+        self._batching.offer("batch" in features)
+
+    def send(self, route: Route, message: dict[str, Any], receive: Receive | None) -> int:
+        """Send one attempt and return its number. It does not block. The message is not to be modified any more.
+
+        receive is called at most once, from the loop, until forget. None: no answer is expected.
         """
         self.last += 1
-        attempt = Attempt(self.last, *route, payload, receive, key, _clock.now())
+        attempt = Attempt(self.last, route, message, receive, _clock.now())
         if receive is not None:
             self._attempts[attempt.id] = attempt
         self._outbox.append(attempt)
         self._ready.set()
         return attempt.id
+
+    def detour(self) -> None:
+        """Avoid direct routes for a time and try batches anew, because another node has answered where they did not."""
+        self.router.avoid()
+        self._batching.try_again(anew=False)
 
     def forget(self, ids: Iterable[int]) -> None:
         """Make the answers to the attempts orphans."""
@@ -211,8 +241,9 @@ class Sender:
         self._client.reconnected()  # wakes all that wait
 
     def published_on(self, subject: str) -> list[Attempt]:
-        """Return the open attempts that were published on a subject, which is in lower case."""
-        return [a for a in self._attempts.values() if not a.queued and a.subject.lower() == subject]
+        """Return the open attempts that were published alone on a subject, which is in lower case."""
+        alone = [a for a in self._attempts.values() if not a.queued and not a.batch]
+        return [a for a in alone if self.router.subject(a.route).lower() == subject]
 
     def deny(self, subject: str, error: str) -> None:
         """Answer the open attempts on a subject, which NATS has denied."""
@@ -222,7 +253,7 @@ class Sender:
     def _unsent(self, id: int, status: str, reply: dict[str, Any]) -> None:
         a = self._attempts.pop(id, None)
         if a is not None and a.receive is not None:
-            a.receive(Answer(id, a.sent, a.direct, status, reply))
+            a.receive(Answer(id, a.sent, a.route.shard is not None, status, reply))
 
     def disown(self, a: Answer) -> None:
         """Take in an answer that is not expected any more."""
@@ -248,6 +279,7 @@ class Sender:
                 self._client.reconnected()
         elif self.nc.is_connected and self._reconnects != self.nc.stats["reconnects"]:
             self._reconnects = self.nc.stats["reconnects"]
+            self._batching.try_again(anew=True)
             self.deaf = ""  # the subscription was made anew, and is denied anew if it still is
             self._client.reconnected()
 
@@ -260,10 +292,7 @@ class Sender:
             await self._ready.wait()
             self._ready.clear()
             outbox, self._outbox = self._outbox, []
-            for attempt in outbox:
-                attempt.queued = False
-                if attempt.receive is None or attempt.id in self._attempts:
-                    await self._publish(attempt)
+            await self._publish_queue(outbox)
             if self._stopping and not self._outbox:
                 break
         if self._subscription is not None and not self.nc.is_closed:
@@ -272,15 +301,52 @@ class Sender:
             except (NatsError, OSError):
                 pass  # the connection closes, which does as well
 
-    async def _publish(self, attempt: Attempt) -> None:
+    async def _publish_queue(self, queue: list[Attempt]) -> None:
+        # What is for the owner of one shard goes in one message, if batches are taken.
+        if len(queue) > 1 and self._batching.must_try():
+            await self._try_batch(queue)
+        for group in bundle(queue) if self._batching.may() else ([a] for a in queue):
+            await self._publish_group(group)
+
+    async def _try_batch(self, queue: list[Attempt]) -> None:
+        # The answer to a batch of an empty call, which is INVALID, says that batches are taken.
+        shard = next((a.route.shard for a in queue if a.route.shard is not None), None)
+        if shard is not None:
+            self.last += 1
+            await self._publish(self.router.batch(shard), b'{"calls":[{}]}', f"{BATCH}{self.last}")
+
+    async def _publish_group(self, group: list[Attempt]) -> None:
+        calls = [a for a in group if a.receive is None or a.id in self._attempts]
+        if not calls:
+            return
+        first, shard = calls[0], calls[0].route.shard
+        if len(calls) == 1 or shard is None:
+            first.queued = False
+            subject, number = self.router.subject(first.route), str(first.id)
+            payload = json.dumps(first.message).encode()
+        else:
+            payload = encode(calls)
+            if len(payload) > self.nc.max_payload:
+                await self._publish_group(calls[: len(calls) // 2])
+                await self._publish_group(calls[len(calls) // 2 :])
+                return
+            self.last += 1
+            subject, number = self.router.batch(shard), f"{BATCH}{self.last}"
+            for a in calls:
+                a.queued, a.batch = False, self.last
+        if not await self._publish(subject, payload, number):
+            for a in calls:
+                self._unsent(a.id, NOT_SENT, {})
+
+    async def _publish(self, subject: str, payload: bytes, number: str) -> bool:
         try:
             # What is published without a connection would leave at an unknown time.
             if self._subscription is not None and self.nc.is_connected:
-                await self.nc.publish(attempt.subject, attempt.payload, reply=self._inbox + self._name(str(attempt.id)))
-                return
+                await self.nc.publish(subject, payload, reply=self._inbox + self._name(number))
+                return True
         except (NatsError, OSError):
             pass
-        self._unsent(attempt.id, NOT_SENT, {})
+        return False
 
     async def _received(self, m: Msg) -> None:
         name = m.subject[len(self._inbox) :]
@@ -291,17 +357,54 @@ class Sender:
         if m.subject == self.notices:
             self._client.noticed(reply)
             return
-        attempt = self._attempts.get(int(number))
         self.answered = self.answered or status != NO_RESPONDERS
-        if attempt is None or attempt.receive is None:
-            self.disown(Answer(int(number), 0, False, status, reply))
+        if number.startswith(BATCH):
+            self._answered_batch(int(number[len(BATCH) :]), status, reply)
+        else:
+            self._take(int(number), 0, status, reply)
+
+    def _answered_batch(self, batch: int, status: str, reply: dict[str, Any]) -> None:
+        # A message that cannot be read says nothing.
+        if status == NO_RESPONDERS:
+            for a in self._sent_in(batch):
+                self._take(a.id, batch, status, {})
             return
+        answers: Any = reply.get("answers")
+        if not isinstance(answers, list):
+            return
+        self._batching.prove()
+        for answer in cast(list[Any], answers):
+            try:
+                id, of = int(answer.get("id", 0)), answer["reply"]
+                status = of.get("status", "")
+            except (AttributeError, KeyError, TypeError, ValueError):
+                continue
+            if id:
+                self._take(id, batch, status, of)
+            elif refused := self._sent_in(batch):
+                self._batching.offer(False)  # the node does not understand them; first, since receivers send again
+                for a in refused:
+                    self._unsent(a.id, NOT_SENT, of)
+
+    def _sent_in(self, batch: int) -> list[Attempt]:
+        # It looks at all attempts, and is for the rare case that a batch has no effect.
+        return [a for a in self._attempts.values() if a.batch == batch]
+
+    def _take(self, id: int, batch: int, status: str, reply: dict[str, Any]) -> None:
+        # Hands an answer to the receiver of its attempt, which came in answer to a batch; 0: alone.
+        attempt = self._attempts.get(id)
+        if attempt is None or attempt.receive is None:
+            self.disown(Answer(id, 0, False, status, reply))
+            return
+        if attempt.batch != batch:
+            return
+        route = attempt.route
         # mutant: PythonLeaseCountsFromTheAnswer
-        answer = Answer(attempt.id, attempt.sent, attempt.direct, status, reply)
-        if attempt.key and not answer.is_about(attempt.key, self._owner):  # mutant: PythonForgedAnswerIsTaken
+        answer = Answer(id, attempt.sent, route.shard is not None, status, reply)
+        if route.op in ABOUT_ONE and not answer.is_about(route.key, self._owner):  # mutant: PythonForgedAnswerIsTaken
             return  # the right one may yet come
-        del self._attempts[attempt.id]
-        if attempt.direct:
+        del self._attempts[id]
+        if answer.direct:
             if status == NO_RESPONDERS:
                 self._client.unanswered()
             else:

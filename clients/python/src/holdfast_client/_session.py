@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -90,7 +89,6 @@ class Session:
         self._fields: dict[str, Any] = {"ttl_ms": millis(terms.ttl)}
         if keep_secret is not None:
             self._fields["secret"] = keep_secret
-        self._payload = json.dumps(self._fields).encode()
         # Receives the resources for which others wait; None: no lease asks for that.
         self._wanted: Callable[[list[str]], None] | None = None
         self.users = 0
@@ -127,10 +125,8 @@ class Session:
         if self._wanted is not None:
             return
         self._wanted = wanted
-        self._fields["notices"] = True
-        if subject is not None:
-            self._fields["alive"] = subject
-        self._payload = json.dumps(self._fields).encode()
+        alive = {} if subject is None else {"alive": subject}
+        self._fields = {**self._fields, "notices": True, **alive}
         if self._renewal is not None and not self._over:
             self._send(self._renewal)
 
@@ -204,7 +200,7 @@ class Session:
     def _send(self, renewal: Renewal) -> None:
         route = self._core.sender.router.route("keep", self.id, renewal.attempts, self.terms.shard)
         now = _clock.now()
-        renewal.attempted(self._core.sender.send(route, self._payload, self._answered), now)
+        renewal.attempted(self._core.sender.send(route, self._fields, self._answered), now)
         self._schedule(renewal)
 
     def _lose_all(self) -> None:

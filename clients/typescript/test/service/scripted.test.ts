@@ -18,11 +18,11 @@ class Script {
   #looked = 0;
 
   /** @param asked is settled when the service may say what it offers. */
-  constructor(features: string[], asked: Promise<unknown> = Promise.resolve()) {
+  constructor(features: string[], asked: Promise<unknown> = Promise.resolve(), shards = 0) {
     stand.nc.subscribe(`${this.prefix}.*.>`, { callback: (_, message) => { this.#take(message); } });
     stand.nc.subscribe(`${this.prefix}.info`, {
       callback: (_, message) => {
-        void asked.then(() => { answer(message, { shards: 0, version: "1", nodes: [{ version: "1" }], features }); });
+        void asked.then(() => { answer(message, { shards, version: "1", nodes: [{ version: "1" }], features }); });
       },
     });
   }
@@ -32,14 +32,14 @@ class Script {
     return holdfast(stand.nc, { prefix: this.prefix, owner: "client", timeout: 1000, ...options });
   }
 
-  /** Waits for the next request of an operation; those of others are passed over. */
-  async next(operation: string): Promise<Msg> {
+  /** Waits for the next request of an operation; those of others are passed over. Direct ones are "shard". */
+  async next(...operations: string[]): Promise<Msg> {
     for (;;) {
       const request = this.#seen[this.#looked];
       if (request === undefined) await new Promise<void>((resolve) => { this.#waiting.push(resolve); });
       else {
         this.#looked++;
-        if (request.operation === operation) return request.message;
+        if (operations.includes(request.operation)) return request.message;
       }
     }
   }
@@ -321,4 +321,75 @@ test("events of a short lease are not subscribed to", async () => {
   assert.ok(lock.valid);
   const { protocol } = stand.nc as unknown as { protocol: { subscriptions: { all(): { subject: string }[] } } };
   assert.ok(!protocol.subscriptions.all().some(({ subject }) => subject === `${script.prefix}.event.a`));
+});
+
+/** Returns an answer to a batch in protobuf: the status, by its number, of each call. */
+function answers(...calls: [id: number, status: number][]): Uint8Array {
+  return Uint8Array.from(calls.flatMap(([id, status]) => [0x0a, 6, 0x08, id, 0x12, 2, 0x08, status]));
+}
+
+/** Returns the ids of the calls of a batch, all of which are short. */
+function idsOf({ data }: Msg): number[] {
+  const ids: number[] = [];
+  for (let at = 0; at < data.length; at += 2 + (data[at + 1] ?? 0)) ids.push(data[at + 3] ?? 0);
+  return ids;
+}
+
+const [free, invalid] = [11, 12];
+
+/** Returns a script of one shard, a client that knows that batches are taken, and the batch that has shown it. */
+async function batching(): Promise<{ script: Script; client: Holdfast; trial: Msg }> {
+  const script = new Script(["batch"], undefined, 1);
+  const client = script.client();
+  const holds = client.acquire("b"); // it waits for what the service offers
+  const { lease } = grant(7, 30_000) as { lease: object };
+  answer(await script.next("shard"), { status: "GRANTED", lease: { ...lease, resource: "b" } });
+  await holds;
+  const states = [client.get("a"), client.get("a")];
+  const trial = await script.next("shard");
+  assert.ok(trial.subject.endsWith(".shard.0.batch"));
+  trial.respond(answers([0, invalid]));
+  for (const state of states) {
+    answer(await script.next("shard"), { status: "FREE" });
+    await state;
+  }
+  return { script, client, trial };
+}
+
+test("an answer to a batch concerns the calls that were in it, and a call that it leaves out is sent again by itself", async () => {
+  const { script, client, trial } = await batching();
+  const states = [client.get("a"), client.get("a")] as const;
+  const batch = await script.next("shard");
+  const [first = 0, second = 0, ...more] = idsOf(batch);
+  assert.ok(batch.subject.endsWith(".shard.0.batch") && first > 0 && second > first && more.length === 0);
+  trial.respond(answers([second, invalid])); // it was not in that one
+  batch.respond(Uint8Array.of(0x0a, 0xff)); // it cannot be decoded
+  batch.respond(answers([99, invalid], [first, free], [first, invalid]));
+  assert.equal((await states[0]).held, false);
+  answer(await script.next("get"), { status: "FREE" });
+  assert.equal((await states[1]).held, false);
+});
+
+test("the calls of a batch that the service refuses are sent by themselves, and so are those after them", async () => {
+  const { script, client } = await batching();
+  const states = [client.get("a"), client.get("a")];
+  (await script.next("shard")).respond(answers([0, invalid]));
+  answer(await script.next("get"), { status: "FREE" });
+  answer(await script.next("get"), { status: "FREE" });
+  for (const { held } of await Promise.all(states)) assert.equal(held, false);
+  for (let isDirect = false; !isDirect; ) { // any node has answered, so the owner is not asked for a second
+    const later = [client.get("a"), client.get("a")];
+    for (const state of later) {
+      const request = await script.next("get", "shard");
+      isDirect ||= request.subject.includes(".shard.");
+      assert.ok(!request.subject.endsWith(".batch"));
+      answer(request, { status: "FREE" });
+      await state;
+    }
+  }
+});
+
+test("a request that is larger than NATS takes is refused at once", async () => {
+  const metadata = { k: "x".repeat(stand.nc.info?.max_payload ?? 0) };
+  await assert.rejects(new Script([]).client().acquire("a", { metadata }), { code: "invalid", message: /max_payload/ });
 });

@@ -33,7 +33,7 @@ func Tokens[T ~uint64](first T, n uint32) string {
 	if n <= 1 {
 		return strconv.FormatUint(uint64(first), 10)
 	}
-	return fmt.Sprintf("%d-%d", uint64(first), uint64(first)+uint64(n)-1)
+	return fmt.Sprintf("%d-%d", uint64(first), uint64(messages.Token(first).Last(n)))
 }
 
 // NamedTokens returns the [Tokens] behind their name: "token 5".

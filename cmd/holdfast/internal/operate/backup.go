@@ -110,16 +110,20 @@ func (b *backupCommand) copy(cmd *cobra.Command, nc *nats.Conn, w io.Writer) (*b
 		bar.Show(done, "copying")
 	})
 	if err == nil {
-		err = checkGeneration(ctx, d)
+		err = checkGeneration(ctx, d, contents)
 	}
 	return contents, storageError(ctx, &b.connection, err)
 }
 
 // checkGeneration returns an error if the deployment has another generation of shards by now: what was granted there is
 // not in the journals that were copied.
-func checkGeneration(ctx context.Context, d *jetstream.Deployment) error {
+func checkGeneration(ctx context.Context, d *jetstream.Deployment, c *backup.Contents) error {
 	r := d.Register()
-	if r == nil {
+	switch {
+	case r == nil && c.Closed:
+		return fmt.Errorf("%w: the number of shards was changed, and this user may not read which are in use; give it the "+
+			"rights that holdfast access backup prints", jetstream.ErrForbidden)
+	case r == nil:
 		return nil
 	}
 	content, _, err := r.Read(ctx)

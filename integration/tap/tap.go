@@ -1,6 +1,6 @@
 //go:build linux
 
-package cluster
+package tap
 
 import (
 	"fmt"
@@ -12,53 +12,51 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// frameBytes is what a device sends at once: long frames, since each costs this process two system calls.
-const (
-	frameBytes  = 9000
-	headerBytes = 14
-)
+// FrameBytes is what a device sends at once: long frames, since each costs this process two system calls.
+const FrameBytes = 9000
 
-// tap is a network device of which this process is the cable: what the kernel sends is read from it, and
-// what is written to it the kernel receives.
-type tap struct {
+// Device is a network device: what the kernel sends is read from it, and what is written to it the kernel receives.
+type Device struct {
 	*os.File
-	name string
-	mac  [6]byte
+	Name string
+	MAC  [6]byte
 }
 
-// openTap makes a device in the namespace of the thread that it runs on. A %d in its name becomes the first
-// free number. The device is there until it is closed.
-func openTap(name string) (*tap, error) {
+// Open makes a device in the namespace of the thread that it runs on. A %d in its name becomes the first
+// free number. flags are more of those of TUNSETIFF. The device is there until it is closed.
+func Open(name string, flags uint16) (*Device, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open /dev/net/tun: %w", err)
 	}
 	request, err := unix.NewIfreq(name)
 	if err == nil {
-		request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
+		request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | flags)
 		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
 	}
 	if err != nil {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("device %s: %w", name, err)
 	}
-	return &tap{File: os.NewFile(uintptr(fd), "/dev/net/tun"), name: request.Name()}, nil
+	return &Device{File: os.NewFile(uintptr(fd), "/dev/net/tun"), Name: request.Name()}, nil
 }
 
-// start gives the device its address and switches it on, in the namespace of the thread that it runs on.
-func (t *tap) start(at netip.Prefix) error {
-	if err := configure(t.name, at); err != nil {
+// Start gives the device its address and switches it on, in the namespace of the thread that it runs on.
+func (d *Device) Start(at netip.Prefix) error {
+	if err := Configure(d.Name, at); err != nil {
 		return err
 	}
-	device, err := net.InterfaceByName(t.name)
+	device, err := net.InterfaceByName(d.Name)
 	if err != nil {
 		return err
 	}
-	copy(t.mac[:], device.HardwareAddr)
+	copy(d.MAC[:], device.HardwareAddr)
 	return nil
 }
 
-func configure(device string, at netip.Prefix) error {
+// Configure gives a device of whatever kind its address and switches it on, in the namespace of the thread that it
+// runs on.
+func Configure(device string, at netip.Prefix) error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -71,7 +69,7 @@ func configure(device string, at netip.Prefix) error {
 	}{
 		{unix.SIOCSIFADDR, func(r *unix.Ifreq) error { return r.SetInet4Addr(at.Addr().AsSlice()) }},
 		{unix.SIOCSIFNETMASK, func(r *unix.Ifreq) error { return r.SetInet4Addr(mask) }},
-		{unix.SIOCSIFMTU, func(r *unix.Ifreq) error { r.SetUint32(frameBytes); return nil }},
+		{unix.SIOCSIFMTU, func(r *unix.Ifreq) error { r.SetUint32(FrameBytes); return nil }},
 		{unix.SIOCSIFFLAGS, func(r *unix.Ifreq) error { r.SetUint16(unix.IFF_UP); return nil }},
 	} {
 		request, err := unix.NewIfreq(device)
@@ -88,8 +86,8 @@ func configure(device string, at netip.Prefix) error {
 	return nil
 }
 
-// close ends a read that waits.
-func (t *tap) close() {
-	_ = t.SetDeadline(time.Unix(1, 0))
-	_ = t.Close()
+// Close ends a read that waits.
+func (d *Device) Close() {
+	_ = d.SetDeadline(time.Unix(1, 0))
+	_ = d.File.Close()
 }
