@@ -23,7 +23,8 @@
 // proves it is in the world and not in the code that made it: frames of real connections that were lost, late,
 // doubled or turned into resets; a process that is gone, or whose threads all stood still; a file that was not
 // synced and is lost while the one beside it that was is there; a write that a disk has refused; fsyncs that
-// strace has seen fail or wait; streams that have another leader. So every network fault wants traffic while
+// strace has seen fail or wait; streams that have another leader; a register of
+// shards that has had a change. So every network fault wants traffic while
 // it lasts, and every fault of fsync wants writes.
 //
 // A node that says what no node may say (a panic, a data race) fails the test at its end, and so do nodes that

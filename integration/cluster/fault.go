@@ -23,11 +23,13 @@ type Fault struct {
 	Nodes []string
 	// Rate is the share of frames of Lose, Duplicate and Reset.
 	Rate float64
-	// Delay of frames or of fsync, and by how much it varies.
+	// Delay of frames or of fsync, or of the end of the command of Reshard (0: it is not killed), and by how much it varies.
 	Delay, Jitter time.Duration
 	// Files are those that FlipBit and Truncate damage, one of [StoredFiles]; Seed draws where.
 	Files string
 	Seed  uint64
+	// Shards is the number that Reshard changes to.
+	Shards int
 }
 
 // String returns all of it in a few words.
@@ -44,6 +46,9 @@ func (f Fault) String() string {
 	}
 	if f.Files != "" {
 		words = append(words, fmt.Sprintf("%s (%d)", f.Files, f.Seed))
+	}
+	if f.Shards > 0 {
+		words = append(words, fmt.Sprintf("to %d", f.Shards))
 	}
 	return strings.Join(words, " ")
 }
@@ -91,7 +96,7 @@ func (c *Cluster) inject(ctx context.Context, f Fault) (*Injected, error) {
 		return nil, fmt.Errorf("%w: %w", ErrCannot, err)
 	}
 	if !c.Can(f.Kind) {
-		return nil, fmt.Errorf("%w: the command that removes a member is for a cluster of nodes, without accounts", ErrCannot)
+		return nil, fmt.Errorf("%w: the commands of the operator are for nodes of this version, without accounts", ErrCannot)
 	}
 	hit, err := c.targets(f, r)
 	if err != nil {

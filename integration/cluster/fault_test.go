@@ -99,7 +99,8 @@ func TestFaults(t *testing.T) {
 	needRoot(t)
 	ms := time.Millisecond
 	// These are of a cluster that is well: what is damaged has to be stored, and nodes go one after the other.
-	ofTheWell := []cluster.Kind{cluster.KindFlipBit, cluster.KindTruncate, cluster.KindRolling, cluster.KindReplace}
+	ofTheWell := []cluster.Kind{cluster.KindFlipBit, cluster.KindTruncate, cluster.KindRolling, cluster.KindReplace,
+		cluster.KindReshard}
 	var tried []cluster.Kind
 	// The faults of a step happen at once, and the clusters are hit at the same time.
 	for name, steps := range map[string][][]cluster.Fault{
@@ -111,6 +112,7 @@ func TestFaults(t *testing.T) {
 			{cluster.KindSplit.On("n1", "n2")},
 			{cluster.KindPartition.On("n1"), cluster.KindDeaf.On("n2"), cluster.KindMute.On("n3")},
 			{cluster.KindIsolate.On("n1"), cluster.KindHide.On("n2"), cluster.KindPause.On("n3")},
+			{cluster.KindReshard.On().To(3)},
 		},
 		"broken": {
 			{cluster.KindTerminate.On("n1"), cluster.KindPowerCut.On("n2"), cluster.KindDiskFull.On("n3")},

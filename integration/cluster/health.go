@@ -114,6 +114,9 @@ func (c *Cluster) isOwned(ctx context.Context, nc *nats.Conn) error {
 	for _, n := range info.Nodes {
 		there = append(there, n.Name)
 		for _, shard := range n.Shards {
+			if shard >= info.Shards {
+				return fmt.Errorf("%s owns shard %d of %d", n.Name, shard, info.Shards)
+			}
 			owners[shard] = append(owners[shard], n.Name)
 		}
 	}

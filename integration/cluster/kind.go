@@ -60,6 +60,9 @@ const (
 	KindReplace Kind = "replace"
 	// KindMoveLeaders lets the leader of every stream step down.
 	KindMoveLeaders Kind = "move-leaders"
+	// KindReshard gives the cluster another number of shards. With a delay, the command that does it is killed after that.
+	// Healing waits until the command has ended, and what it left under way is given up.
+	KindReshard Kind = "reshard"
 )
 
 // recipe is how a kind is done.
@@ -102,6 +105,7 @@ var recipes = map[Kind]recipe{
 	KindTruncate:    {nodes: 1, files: true, alone: true, begin: damage},
 	KindReplace:     {nodes: 1, alone: true, begin: replace},
 	KindMoveLeaders: {shares: true, begin: moveLeaders},
+	KindReshard:     {shares: true, begin: reshard},
 }
 
 // Kinds returns all kinds, by name.
@@ -109,9 +113,14 @@ func Kinds() []Kind { return slices.Sorted(maps.Keys(recipes)) }
 
 // Can reports whether faults of this kind are possible in the cluster.
 func (c *Cluster) Can(k Kind) bool {
-	// The command that removes a member is for a cluster of nodes without accounts.
-	isRemovable := !c.cfg.External && c.cfg.Login == nil
-	return c.can(recipes[k].need) == nil && (k != KindReplace || isRemovable)
+	possible := true
+	switch k { // the commands of the operator do not log in
+	case KindReplace:
+		possible = !c.cfg.External && c.cfg.Login == nil
+	case KindReshard:
+		possible = c.cfg.Former == "" && c.cfg.Login == nil
+	}
+	return possible && c.can(recipes[k].need) == nil
 }
 
 // On is a fault of this kind that hits these nodes.
@@ -130,7 +139,13 @@ func (f Fault) In(files string, seed uint64) Fault {
 	return f
 }
 
-// By is the fault with a delay, for [KindDelay] and [KindFsyncSlow], and by how much the delay varies.
+// To is the fault with a number of shards, for [KindReshard].
+func (f Fault) To(shards int) Fault {
+	f.Shards = shards
+	return f
+}
+
+// By is the fault with a delay, for [KindDelay], [KindFsyncSlow] and [KindReshard], and by how much the delay varies.
 func (f Fault) By(delay, jitter time.Duration) Fault {
 	f.Delay, f.Jitter = delay, jitter
 	return f

@@ -69,6 +69,10 @@ func (m Mix) draw(dice *rand.Rand, kinds []Kind) Step {
 	case KindDelay:
 		f.Delay = millis(10, 150)
 		f.Jitter = time.Duration(dice.Float64() * float64(f.Delay)).Truncate(time.Millisecond)
+	case KindReshard:
+		if f.Shards = 1 + dice.IntN(12); dice.IntN(2) == 0 {
+			f.Delay = millis(100, 3000)
+		}
 	case KindFsyncSlow:
 		f.Delay = millis(20, 300)
 	case KindFlipBit, KindTruncate:
@@ -89,6 +93,9 @@ func (m Mix) collide(a, b Step) bool {
 	}
 	if a.At > b.At+b.For+apart || b.At > a.At+a.For+apart {
 		return false
+	}
+	if a.Fault.Kind == KindReshard && b.Fault.Kind == KindReshard {
+		return true
 	}
 	if !hurts(a.Fault) || !hurts(b.Fault) {
 		return false

@@ -57,6 +57,7 @@ type stepMembers struct {
 	Connection string `json:"connection"`
 	Heal       bool   `json:"heal"`
 	Node       string `json:"node"`
+	Reshard    uint32 `json:"reshard"`
 	Until      *until `json:"until"`
 
 	As     string          `json:"as"`
@@ -123,7 +124,7 @@ var kinds = map[string][]string{
 	"call": {"as", "expect", "error"}, // and those of the call
 	"ask":  {"name", "body", "as", "expect", "error"}, "await": {"expect", "error"}, "cancel": {}, "fault": {},
 	"deliver":    {},
-	"connection": {}, "heal": {}, "node": {"number"}, "until": {},
+	"connection": {}, "heal": {}, "node": {"number"}, "reshard": {}, "until": {},
 }
 
 var terms = []string{
@@ -201,6 +202,9 @@ func (s *step) check() error {
 	}
 	if kind == "ask" && s.Name == "" && s.Ask != "list" && s.Ask != "info" {
 		return errors.New(`"ask" needs "name"`)
+	}
+	if kind == "reshard" && s.Reshard == 0 {
+		return errors.New(`"reshard" is the next number of shards, 1 or more`)
 	}
 	for _, err := range []error{
 		oneOf("connection", s.Connection, kind == "connection"), oneOf("node", s.Node, kind == "node"),
@@ -364,8 +368,11 @@ func (c *testCase) check() error {
 
 // checkIn checks a step against those before it: asked has what has an id, and locks has the locks that were acquired.
 func (s *step) checkIn(c *testCase, asked map[string]*step, locks map[string]bool) error {
-	if s.Node != "" && (s.Number < 1 || s.Number > c.Nodes) {
+	switch {
+	case s.Node != "" && (s.Number < 1 || s.Number > c.Nodes):
 		return fmt.Errorf(`"number" is that of a node of the case, 1 to %d`, c.Nodes)
+	case s.Reshard > 0 && c.Nodes == 0:
+		return errors.New(`"reshard" needs "nodes": other cases run on the shared one`)
 	}
 	if s.As != "" {
 		if asked[s.As] != nil {

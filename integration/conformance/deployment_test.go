@@ -119,11 +119,26 @@ func (d *deployment) restore(t *testing.T, last holdfast.Token) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), stand.Binary(t), "restore", file, "--ahead", "0",
-		"--server", d.url, "--user", nodeUser, "--password", password).CombinedOutput()
-	if err != nil {
-		t.Fatalf("restore: %v\n%s", err, out)
+	if err := d.run(t.Context(), t, "restore", file, "--ahead", "0"); err != nil {
+		t.Fatal(err)
 	}
+}
+
+// reshard gives the deployment another number of shards.
+func (d *deployment) reshard(ctx context.Context, t *testing.T, shards uint32) error {
+	t.Helper()
+	return d.run(ctx, t, "reshard", fmt.Sprint(shards))
+}
+
+// run runs a command of the operator.
+func (d *deployment) run(ctx context.Context, t *testing.T, command ...string) error {
+	t.Helper()
+	args := append(command, "--server", d.url, "--user", nodeUser, "--password", password)
+	out, err := exec.CommandContext(ctx, stand.Binary(t), args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", command[0], err, out)
+	}
+	return nil
 }
 
 // watch reads the journal from now on, and notes what is granted and how it ends.

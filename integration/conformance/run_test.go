@@ -109,6 +109,8 @@ func (r *run) step(s *step) error {
 		r.proxy.Resume()
 	case s.Node != "":
 		r.d.nodes[s.Number-1].do(r.T, s.Node)
+	case s.Reshard > 0:
+		return r.d.reshard(ctx, r.T, s.Reshard)
 	case s.Until != nil:
 		return r.until(ctx, s.Until)
 	}

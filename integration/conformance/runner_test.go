@@ -41,6 +41,8 @@ func TestMistakesInCases(t *testing.T) {
 		{step1(`{"fault": {"what": "lose", "of": "answers", "reply": {}}}`), `only it has "reply"`},
 		{step1(`{"connection": "broken"}`), `"connection" is one of`},
 		{step1(`{"node": "kill", "number": 1}`), `"number" is that of a node of the case`},
+		{step1(`{"reshard": 0}`), `"reshard" is the next number of shards`},
+		{step1(`{"reshard": 3}`), `"reshard" needs "nodes"`},
 		{step1(`{"until": {"held": "x", "free": "x"}}`), `"until" has one of`},
 		{step1(`{"until": {"waiting": "x"}}`), `"count" belongs to`},
 		{step1(`{"until": {"event": "ACQUIRED"}}`), `"name" belongs to`},

@@ -25,6 +25,7 @@ type totals struct {
 	counts    linear.Counts
 	register  register.Report
 	takeovers int
+	reshards  int
 	// asked counts operations by what they were and what came of them, faults those that were proved.
 	asked  map[string]int
 	faults cluster.Tally
@@ -51,6 +52,7 @@ func (a *totals) add(r result) {
 	a.counts.Add(r.report.Counts)
 	a.register.Add(r.register)
 	a.takeovers += r.takeovers
+	a.reshards += r.reshards
 	for what, n := range r.tally {
 		a.asked[what] += n
 	}
@@ -75,7 +77,7 @@ func (a *totals) String() string {
 		{"kinds of faults", len(a.faults.Kinds())},
 		{"grants", c.Grants}, {"of them to another owner than the last", c.HandOffs},
 		{"of them out of the queue", c.Waited}, {"leases that ran out", c.Expiries},
-		{"shards taken over", a.takeovers}, {"events received", c.Events},
+		{"shards taken over", a.takeovers}, {"changes of the number of shards", a.reshards}, {"events received", c.Events},
 		{"increments of the register acknowledged", int(a.register.Acknowledged)},
 		{"of them lost", int(a.register.Lost())},
 		{"stale writes that its guard refused", int(a.register.StaleWrites)},

@@ -80,9 +80,9 @@ type result struct {
 	pair time.Duration
 	// tenant: the clients were in the account of a tenant.
 	tenant bool
-	// takeovers of shards, and for each proof how long a shard granted nothing.
-	takeovers int
-	outages   []time.Duration
+	// takeovers of shards, changes of their number, and for each proof how long a shard of the last number granted nothing.
+	takeovers, reshards int
+	outages             []time.Duration
 	// unproved are faults that may not have happened, void is why the trial does not count, wrong what must
 	// not be.
 	unproved, void, wrong error
@@ -246,7 +246,7 @@ func (t *trial) judge(ctx context.Context) error {
 	if err := t.read(ctx); err != nil {
 		return err
 	}
-	t.takeovers = t.journal.Takeovers()
+	t.takeovers, t.reshards = t.journal.Takeovers(), t.journal.Generations()-1
 	t.outages = outages(history, t.journal.Shards(), t.proofs)
 	alive := errors.Join(t.probe(ctx), t.measure(ctx))
 	bounded, cancel := context.WithTimeout(ctx, patience)

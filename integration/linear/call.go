@@ -201,7 +201,8 @@ func (q *call) take(a answer) bool {
 	}
 	q.Last, q.Return = q.sent[a.sending], a.at
 	q.Answered(a.Reply)
-	if a.former && q.ofSession() && q.Status == messages.Status_UNAVAILABLE {
+	q.Former = a.former && q.ofSession()
+	if q.Former && q.Status == messages.Status_UNAVAILABLE {
 		q.Open++ // it concerned all shards, and some may have done it
 	}
 	return q.Status != messages.Status_UNAVAILABLE && q.Status != messages.Status_OVERLOADED

@@ -15,12 +15,12 @@ func (o *Operation) label() string {
 	return messages.SessionLabel(messages.SessionHash(o.Session))
 }
 
-// session is a keep or an end of the session of a lease. While it is known its leases have not run out, and when it is
-// unknown they all have ended.
+// session is a keep or an end of the session of a lease. While it is known in their shard its leases have not run out,
+// and when it is unknown they all have ended.
 func (m model) session(s state, o *Operation) (bool, state) {
 	h, holds := s.find(o.Token)
 	holds = holds && h.session == o.label()
-	over := o.Token == s.token && s.end == expired
+	over := o.Token == s.token && s.end == expired && !o.Former
 	switch o.Status {
 	case messages.Status_EXTENDED:
 		if holds {
@@ -58,13 +58,14 @@ func (s state) left(h holder, o *Operation) state {
 	}
 }
 
-// session checks that a session which was known had not run out before: then one of its leases would have been seen to.
+// session checks that a session which was known in the shard had not run out before: then one of its leases would have
+// been seen to.
 func (a *answers) session(o *Operation) {
 	if o.Status != messages.Status_EXTENDED && o.Status != messages.Status_RELEASED {
 		return
 	}
 	at, ended := a.ended[o.Token]
-	if ended && a.changes[at].GetKind() == messages.Event_EXPIRED && a.seen[at] < o.Last {
+	if ended && !o.Former && a.changes[at].GetKind() == messages.Event_EXPIRED && a.seen[at] < o.Last {
 		a.is("the session is known, and its lease was seen at %v to have run out: %s", a.seen[at], o.span())
 	}
 	if !ended && o.Kind == messages.OpEnd && !o.Orphan {

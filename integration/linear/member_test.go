@@ -50,6 +50,16 @@ var memberPairs = []struct {
 		inSession(get(1000, 1001).free(1), keep(1002, 1003).gets(extended)),
 	},
 	{
+		"a keep that is answered for all shards may be of other leases of the session",
+		inSession(get(1000, 1001).free(1), keep(1002, 1003).former().gets(extended)),
+		inSession(get(1000, 1001).free(1), keep(1002, 1003).gets(extended)),
+	},
+	{
+		"a keep that is answered for all shards is of its leases, too",
+		inSession(keep(500, 501).former().gets(extended), acquire("b", 1490, 1500).granted(2)),
+		inSession(keep(500, 501).former().gets(extended), acquire("b", 1010, 1020).granted(2)),
+	},
+	{
 		"a session is known until its time",
 		inSession(keep(1000, 1001).gets(notHeld)),
 		inSession(keep(900, 901).gets(notHeld)),
@@ -148,6 +158,11 @@ func TestSessionsInTheJournal(t *testing.T) {
 			open(member(messages.Event_EXPIRED, 1))},
 		"kept behind its end": {false, inSession(
 			acquire("b", 1000, 1001).granted(2), release("b", 1002, 1003).released(), keep(1004, 1005).gets(extended),
+		), open(member(messages.Event_EXPIRED, 1)).acquired("b", 2, "b-1000").ended(messages.Event_RELEASED, "b", 2,
+			"b-1000")},
+		"kept behind its end, in another shard": {true, inSession(
+			acquire("b", 1000, 1001).granted(2), release("b", 1002, 1003).released(),
+			keep(1004, 1005).former().gets(extended),
 		), open(member(messages.Event_EXPIRED, 1)).acquired("b", 2, "b-1000").ended(messages.Event_RELEASED, "b", 2,
 			"b-1000")},
 		"ended": {true, inSession(end(2, 3).gets(released)),

@@ -55,6 +55,8 @@ type Operation struct {
 	Session string        `json:"session,omitempty"`
 	Until   time.Duration `json:"until,omitempty"`
 	Orphan  bool          `json:"orphan,omitempty"`
+	// Former: a keep or an end was answered for all shards, in some of which the session may be known without the lease.
+	Former bool `json:"former,omitempty"`
 	// Stale marks a get of what is unconfirmed, of which nothing is promised.
 	Stale bool `json:"stale,omitempty"`
 	// Reason of a break or of a confirmation, which must be its own.

@@ -140,6 +140,9 @@ func end(call, back int) line {
 // stranger says that the request is in the name of another owner, without the secret.
 func (l line) stranger() line { l.Owner += " without its secret"; return l }
 
+// former says that the answer is one for all shards.
+func (l line) former() line { l.Former = true; return l }
+
 func (l line) orphan() line { l.Orphan, l.TTL = true, 1000; return l }
 
 func (l line) gets(s messages.Status) line { l.Status = s; return l }

@@ -817,7 +817,7 @@ var mutants = []mutant{
 		name: "TenantsShareSessions",
 		harm: "the end of a session of one tenant ends the leases of another, whose session has the same id",
 		edits: []edit{
-			{"actors/node/intake.go", "e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, id"},
+			{"actors/node/intake.go", "e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard.Number, a.Key, id"},
 			{"actors/node/routing/envelope.go", `*session = messages.Qualify("", *session)`},
 		},
 		found: tenants,
