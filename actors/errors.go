@@ -19,6 +19,8 @@ var (
 	// ErrLasting is an [ErrUnavailable] that has lasted for [LastingAfter], so that a client need not repeat its
 	// request.
 	ErrLasting = fmt.Errorf("%w", ErrUnavailable)
+	// ErrClosed is an [ErrUnavailable]: the deployment has, or is about to have, another generation of shards.
+	ErrClosed = fmt.Errorf("%w: its journal is closed, for another number of shards", ErrUnavailable)
 	// ErrEnded is an [ErrUnavailable]: the shard has ended, and stays so.
 	ErrEnded = fmt.Errorf("%w: the shard has left this node; nothing happened, try again", ErrUnavailable)
 )

@@ -9,9 +9,17 @@ import (
 // learns from it that the shard was handed over. It reports whether that is stored, or there is neither.
 func (t *term) handOver() (done bool) {
 	if t.handedOver {
+		t.shard.isClosed.Store(t.closing != nil)
 		return true
 	}
 	t.handedOver = true
+	if t.watermark.isBehind() { // mutant: EventsBehindAClosedJournal
+		t.closing = nil // its next owner publishes them, and closes it
+	}
+	if t.closing != nil {
+		t.close()
+		return false
+	}
 	h := t.toHandOver(t.shard.cfg.Clock.Now().Instant)
 	if len(h.GetLeftMs()) == 0 && len(h.GetEnded()) == 0 && !t.shard.passing.Load() {
 		return true
@@ -20,6 +28,14 @@ func (t *term) handOver() (done bool) {
 	r.GetCommit().HandOver = h
 	t.batcher.append(position, r)
 	return false
+}
+
+// close appends the commit that closes the journal. Its watermark shows that all events are published.
+func (t *term) close() {
+	position, r := t.ledger.Head().Position, t.nextCommit()
+	r.GetCommit().Closed = t.closing
+	r.SetFormat()
+	t.batcher.append(position, r)
 }
 
 // toHandOver returns what the term hands over: the times of all leases if they fit into a commit, and the requests that

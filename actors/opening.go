@@ -54,6 +54,9 @@ func (o *opening) run(
 			return nil, "", err
 		}
 		l := o.ledger
+		if err := isOpen(ctx, cfg, l.Closed()); err != nil {
+			return nil, "", fmt.Errorf("shard %d: %w", cfg.Shard, err)
+		}
 		former = l.Head().Writer
 		first, at := l.TakeOver(writer, cfg.Clock.Now().UnixMillis), l.Head().Position
 		_, err := l.Stage(first.GetCommit(), nil)
@@ -68,6 +71,17 @@ func (o *opening) run(
 			return nil, "", fmt.Errorf("shard %d: take over: %w", cfg.Shard, err)
 		}
 	}
+}
+
+// isOpen returns an error if a journal is closed: only the register of generations can say that this was given up.
+func isOpen(ctx context.Context, cfg ShardConfig, closed *journal.Closed) error {
+	switch {
+	case closed == nil: // mutant: ClosedJournalIsOpened
+		return nil
+	case cfg.Voided == nil:
+		return ErrClosed
+	}
+	return cfg.Voided(ctx, closed.GetGeneration())
 }
 
 // replay reads what the ledger does not have yet.

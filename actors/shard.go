@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/publish"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // ShardConfig is what a shard is made of.
@@ -47,6 +48,9 @@ type ShardConfig struct {
 	// refused, because their order cannot be restored. A shard that has lost its journal for any other
 	// reason is opened again: no other node is known to own it.
 	Pass func(*Request)
+	// Voided returns nil if the change to a generation of shards was given up, for which the journal was closed, and
+	// [ErrClosed] if it was not. nil: none was ever given up.
+	Voided func(ctx context.Context, generation uint32) error
 	// Fault returns what keeps this node from storing; refusals name such a fault. It must not block. nil: it
 	// is not known.
 	Fault func() error
@@ -74,6 +78,8 @@ type Shard struct {
 	unconfirmed, confirmed, closed atomic.Int64
 	// passing: undecided requests are passed on. It outlives a panic of the actor.
 	passing atomic.Bool
+	// isClosed: the journal has the commit that closes it.
+	isClosed atomic.Bool
 	// lateTokens counts the grants whose token is at or above [messages.WarnToken].
 	lateTokens atomic.Uint64
 	// publisher is that of the present term, or of the last one.
@@ -98,7 +104,11 @@ type (
 	// barrier asks for an append that shows who owns the shard.
 	barrier struct{}
 	// drainShard asks for the end; successor: another node waits for it.
-	drainShard struct{ successor bool }
+	drainShard struct {
+		successor bool
+		// closed has the journal closed; nil: another owner of the shard goes on with it.
+		closed *journal.Closed
+	}
 	// abort asks for the end at once.
 	abort struct{}
 	// noListener reports that a probe had no listener.
@@ -179,7 +189,7 @@ func (s *Shard) attempted(err error) {
 
 // Close takes no more requests, lets those on their way be answered, and ends the shard. When ctx
 // ends before, the rest is left without an answer.
-func (s *Shard) Close(ctx context.Context) error { return s.end(ctx, false) }
+func (s *Shard) Close(ctx context.Context) error { return s.end(ctx, drainShard{}) }
 
 // HandOver takes no more requests, lets what is decided be stored and answered, gives all others and the
 // queued ones to [ShardConfig.Pass], and ends the shard. Its successor publishes the events that could not
@@ -189,10 +199,19 @@ func (s *Shard) Close(ctx context.Context) error { return s.end(ctx, false) }
 // the others are passed all the same. The error says that requests were left without an answer;
 // in any case the shard has ended, and nothing of it goes on. A shard that has ended already, or is
 // being closed, only waits for that.
-func (s *Shard) HandOver(ctx context.Context) error { return s.end(ctx, true) }
+func (s *Shard) HandOver(ctx context.Context) error { return s.end(ctx, drainShard{successor: true}) }
 
-func (s *Shard) end(ctx context.Context, successor bool) error {
-	s.system.Root.Send(s.pid, drainShard{successor})
+// CloseJournal is [Shard.HandOver] to the shards of another generation. It first publishes all events, and then closes
+// the journal, as [Shard.IsClosed] tells. If they cannot be published, or the shard is not open, the journal stays open.
+func (s *Shard) CloseJournal(ctx context.Context, next messages.Shards) error {
+	return s.end(ctx, drainShard{successor: true, closed: &journal.Closed{Generation: next.Generation, Shards: next.Count}})
+}
+
+// IsClosed reports whether the shard has closed its journal before its end.
+func (s *Shard) IsClosed() bool { return s.isClosed.Load() }
+
+func (s *Shard) end(ctx context.Context, how drainShard) error {
+	s.system.Root.Send(s.pid, how)
 	var err error
 	select {
 	case <-s.ended:

@@ -1,8 +1,10 @@
 package actors
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -63,7 +65,7 @@ func (s *shardActor) Receive(ctx actor.Context) {
 	case noListener:
 		s.noListener(m)
 	case drainShard:
-		s.drain(m.successor)
+		s.drain(m)
 	case abort:
 		s.abort(ctx)
 	case *actor.Restarting, *actor.Stopping:
@@ -111,7 +113,12 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 	}
 	defer s.attempted(m.err) // last, so that the shard is open when Opened returns
 	if m.err != nil {
-		s.cfg.Log.Error("cannot open the shard", "error", m.err, "again_in", s.cfg.Tuning.ReopenAfter)
+		level := slog.LevelError
+		if errors.Is(m.err, ErrClosed) {
+			level = slog.LevelInfo
+		}
+		s.cfg.Log.Log(context.Background(), level, "cannot open the shard", "error", m.err, "again_in",
+			s.cfg.Tuning.ReopenAfter)
 		s.openLater(ctx, "cannot be opened: "+m.err.Error())
 		return
 	}
@@ -267,12 +274,14 @@ func (s *shardActor) noListener(m noListener) {
 }
 
 // drain begins the end of the shard.
-func (s *shardActor) drain(successor bool) {
+func (s *shardActor) drain(m drainShard) {
 	if s.State() >= Draining {
 		return
 	}
-	s.beginDrain(successor)
+	s.beginDrain(m.successor)
 	if s.term != nil {
+		s.term.closing = m.closed
+		s.drained.brief = m.successor && m.closed == nil
 		for _, r := range s.term.drain(s.drained.evict(s.unavailable(s.why))) {
 			s.turnAway(r)
 		}

@@ -38,6 +38,8 @@ type term struct {
 	changes int
 	// draining: no resource is woken any more. handedOver: the commit that hands over is appended, or need not be.
 	draining, handedOver bool
+	// closing: the last commit closes the journal; nil: another owner of the shard goes on with it.
+	closing *journal.Closed
 }
 
 // termMessage is what a part of a term sends to the shard's goroutine.

@@ -96,6 +96,11 @@ func (w *watermark) isUnrecorded() bool {
 	return head.Published < min(head.Changed, w.publisher.Through())
 }
 
+// isBehind reports whether there are events that were not published.
+func (w *watermark) isBehind() bool {
+	return w.publisher != nil && w.publisher.Through() < w.ledger.Head().Changed
+}
+
 func (w *watermark) recordLater() {
 	head := w.ledger.Head()
 	if w.timeout.isSet() || head.Published >= head.Changed {

@@ -40,6 +40,8 @@ type world struct {
 	// passed gets what the shard passes on; nil: it passes nothing on. changed is called for each change
 	// of its state.
 	passed *passed
+	// voided is what a shard asks that finds its journal closed; nil: no register is there.
+	voided func(context.Context, uint32) error
 	// prober is nil unless the test is about clients that are not connected.
 	prober actors.Prober
 	// traced: the shard notes in traces, and trace is that of the requests from now on; nil: they have none.
@@ -93,7 +95,7 @@ func (w *world) start() {
 		Shard: 3, Node: cmp.Or(w.node, "n1"), Journal: w.journal, Clock: w.clock, Outbox: w.answers,
 		Publisher: w.publisher, Prober: w.prober,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
-		Changed: w.changed, Observer: w.observer,
+		Changed: w.changed, Observer: w.observer, Voided: w.voided,
 	}
 	if w.traced {
 		cfg.Witness = func() actors.Witness { return tracing.NewHolders() }

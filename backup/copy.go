@@ -29,7 +29,7 @@ func Copy(ctx context.Context, w io.Writer, h *archive.Header, source func(shard
 		part := func(read, written float64) {
 			progress((float64(shard) + (read+written)/2) / float64(h.GetShards()))
 		}
-		l, err := read(ctx, source(shard), func(done float64) { part(done, 0) })
+		l, err := Read(ctx, source(shard), func(done float64) { part(done, 0) })
 		if err != nil {
 			return nil, fmt.Errorf("shard %d: %w", shard, err)
 		}
@@ -57,8 +57,8 @@ func (c *Contents) copyShard(out *archive.Writer, shard uint32, l *ledger.Ledger
 	return nil
 }
 
-// read reads a shard up to its end, though its owner may append and purge meanwhile.
-func read(ctx context.Context, j Source, progress Progress) (l *ledger.Ledger, err error) {
+// Read reads a shard up to its end, though its owner may append and purge meanwhile.
+func Read(ctx context.Context, j Source, progress Progress) (l *ledger.Ledger, err error) {
 	for range attempts {
 		l, err = readOnce(ctx, j, progress)
 		if !errors.Is(err, journal.ErrCorrupt) {

@@ -23,8 +23,8 @@ const (
 type DeploymentConfig struct {
 	// Prefix names the deployment within its NATS account.
 	Prefix messages.Prefix
-	// Shards is the number of buckets. 0: what the deployment has, else [DefaultShards]. A deployment
-	// keeps the number that it was created with.
+	// Shards is the number of buckets. 0: what the deployment has, else [DefaultShards]. It must be the number that a
+	// deployment was created with, unless that was changed since.
 	Shards uint32
 	// Existing refuses to create a deployment, with [ErrNoDeployment].
 	Existing bool
@@ -39,10 +39,11 @@ type DeploymentConfig struct {
 
 // Deployment is the buckets of all shards.
 type Deployment struct {
-	prefix      messages.Prefix
+	layout      layout
 	streams     []jetstream.Stream
 	appendLocks []appendLock // of each shard's bucket
 	requested   int          // for how many replicas, 0 for any
+	register    *Register    // nil if the user may not read it
 	api         *jsapi.Requester
 }
 
@@ -63,16 +64,29 @@ func OpenDeployment(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig) (*
 	if err != nil {
 		return nil, fmt.Errorf("deployment %q: %w", cfg.Prefix, err)
 	}
-	d := &Deployment{prefix: cfg.Prefix, streams: streams, requested: o.requested, api: o.api}
+	return o.deployment(streams), nil
+}
+
+// deployment returns the deployment of buckets that are open.
+func (o *opener) deployment(streams []jetstream.Stream) *Deployment {
+	d := &Deployment{layout: o.layout, streams: streams, requested: o.requested, api: o.api, register: o.register}
+	if o.register != nil && d.layout.generation == 0 {
+		o.register.first = d.Shards()
+	}
 	for range streams {
 		d.appendLocks = append(d.appendLocks, newAppendLock())
 	}
-	return d, nil
+	return d
 }
 
-// Shards returns how many shards the deployment was created with.
+// Shards returns how many shards there are.
 func (d *Deployment) Shards() uint32 {
 	return uint32(len(d.streams))
+}
+
+// Divided returns the shards with their generation.
+func (d *Deployment) Divided() messages.Shards {
+	return messages.Shards{Generation: d.layout.generation, Count: d.Shards()}
 }
 
 // Replicas returns how many replicas the buckets had when they were opened.
@@ -83,7 +97,7 @@ func (d *Deployment) Replicas() int {
 // Bucket returns the bucket of a shard, which must be below [Deployment.Shards]. Call it for each
 // ownership anew: see [Bucket].
 func (d *Deployment) Bucket(shard uint32) *Bucket {
-	return newBucket(d.api.Conn, d.streams[shard], d.prefix.Bucket(shard), d.appendLocks[shard])
+	return newBucket(d.api.Conn, d.streams[shard], d.layout.bucket(shard), d.appendLocks[shard])
 }
 
 func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
@@ -101,9 +115,11 @@ func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
 	if err != nil {
 		return nil, err
 	}
+	l := layout{prefix: cfg.Prefix, shards: cfg.Shards, replicas: replicas}
 	return &opener{
 		api:       api,
-		layout:    layout{prefix: cfg.Prefix, shards: cfg.Shards, replicas: replicas},
+		layout:    l,
+		register:  &Register{api: api, layout: l},
 		mustExist: cfg.Existing,
 		requested: cfg.Replicas,
 	}, nil

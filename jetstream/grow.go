@@ -24,9 +24,9 @@ const (
 // deployment is usable meanwhile. Grow waits for missing servers until ctx ends, and continues what a killed
 // node has begun. It never lowers the number. Several nodes may call it at the same time.
 func (d *Deployment) Grow(ctx context.Context) error {
-	names := []string{d.prefix.EventStream()}
+	names := []string{d.layout.prefix.EventStream(), streamName(d.layout.prefix.Register())}
 	for shard := range d.Shards() {
-		names = append(names, streamName(d.prefix.Bucket(shard)))
+		names = append(names, streamName(d.layout.bucket(shard)))
 	}
 	for _, name := range names {
 		if err := d.growStream(ctx, name); err != nil {
@@ -39,7 +39,8 @@ func (d *Deployment) Grow(ctx context.Context) error {
 func (d *Deployment) growStream(ctx context.Context, name string) error {
 	api := d.api.Restarted()
 	stream, err := api.Stream(ctx, name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) && name == d.prefix.EventStream() {
+	isOptional := name == d.layout.prefix.EventStream() || name == streamName(d.layout.prefix.Register())
+	if isOptional && (errors.Is(err, jetstream.ErrStreamNotFound) || d.register == nil && errors.Is(err, ErrForbidden)) {
 		return nil
 	}
 	if err != nil {

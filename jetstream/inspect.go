@@ -41,7 +41,8 @@ type Inspection struct {
 // Inspect asks JetStream for the bucket of each shard, from the first on, until ctx ends, and changes nothing. It
 // returns an [ErrForbidden] if the user may not look at a bucket, and an [ErrNoJetStream] if there is no JetStream. In
 // an account that imports the journals it asks through the import.
-func Inspect(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards uint32) ([]Inspection, error) {
+func Inspect(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards messages.Shards) ([]Inspection,
+	error) {
 	all, err := inspectAll(ctx, nc, jetstream.DefaultAPIPrefix, prefix, shards)
 	if err != nil {
 		if imported, _ := inspectAll(ctx, nc, prefix.Journals(), prefix, shards); len(imported) > 0 && imported[0].Silent == nil {
@@ -51,15 +52,15 @@ func Inspect(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards 
 	return all, err
 }
 
-func inspectAll(ctx context.Context, nc *nats.Conn, api string, prefix messages.Prefix, shards uint32) ([]Inspection,
-	error) {
+func inspectAll(ctx context.Context, nc *nats.Conn, api string, prefix messages.Prefix,
+	shards messages.Shards) ([]Inspection, error) {
 	js, err := jetstream.NewWithAPIPrefix(nc, api)
 	if err != nil {
 		return nil, err
 	}
-	l := layout{prefix: prefix, shards: shards}
+	l := layout{prefix: prefix, generation: shards.Generation, shards: shards.Count}
 	var all []Inspection
-	for shard := range shards {
+	for shard := range shards.Count {
 		i := inspect(ctx, nc, js, l, shard)
 		if ctx.Err() != nil && i.Silent != nil {
 			break
@@ -76,7 +77,7 @@ func inspectAll(ctx context.Context, nc *nats.Conn, api string, prefix messages.
 }
 
 func inspect(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, l layout, shard uint32) Inspection {
-	i := Inspection{Shard: shard, Bucket: l.prefix.Bucket(shard)}
+	i := Inspection{Shard: shard, Bucket: l.bucket(shard)}
 	info, err := streamInfo(ctx, nc, js, streamName(i.Bucket))
 	permanent := jsapi.PermanentError(nc, err)
 	switch {

@@ -28,19 +28,28 @@ func subjectPrefix(bucket string) string { return "$KV." + bucket + "." }
 
 // layout describes the buckets of a deployment.
 type layout struct {
-	prefix   messages.Prefix
-	shards   uint32
-	replicas int
+	prefix     messages.Prefix
+	generation uint32
+	shards     uint32
+	replicas   int
 }
 
-// config returns the settings of one shard's bucket. The bucket is created as a stream, because the KV interface
-// insists on AllowDirect, and with that any replica answers reads, also one that is behind.
+// bucket returns the name of one shard's bucket.
+func (l layout) bucket(shard uint32) string {
+	return l.prefix.Bucket(messages.Shard{Generation: l.generation, Number: shard})
+}
+
+// config returns the settings of one shard's bucket.
 func (l layout) config(shard uint32) jetstream.StreamConfig {
-	bucket := l.prefix.Bucket(shard)
+	return l.configOf(l.bucket(shard), fmt.Sprintf("shard %d of %d", shard, l.shards))
+}
+
+// configOf returns the settings of a bucket. It is created as a stream, because the KV interface insists on AllowDirect,
+// and with that any replica answers reads, also one that is behind.
+func (l layout) configOf(bucket, what string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name: streamName(bucket),
-		Description: fmt.Sprintf("Holdfast %s, shard %d of %d: written by holdfast only", l.prefix, shard,
-			l.shards),
+		Name:              streamName(bucket),
+		Description:       fmt.Sprintf("Holdfast %s, %s: written by holdfast only", l.prefix, what),
 		Subjects:          []string{subjectPrefix(bucket) + ">"},
 		Retention:         jetstream.LimitsPolicy,
 		MaxConsumers:      -1,
@@ -63,26 +72,33 @@ func (l layout) config(shard uint32) jetstream.StreamConfig {
 	}
 }
 
-// shardsOf returns with how many shards the bucket's deployment was made, if the bucket is one of the
-// deployment's.
-func (l layout) shardsOf(bucket string, config jetstream.StreamConfig) (uint32, error) {
+// checkOwn returns an error unless the bucket is one of the deployment's.
+func (l layout) checkOwn(bucket string, config jetstream.StreamConfig) error {
 	format, ok := config.Metadata[metaFormat]
 	if !ok {
-		return 0, fmt.Errorf("%w: %s was not made by Holdfast; choose another prefix than %q, or remove the bucket",
+		return fmt.Errorf("%w: %s was not made by Holdfast; choose another prefix than %q, or remove the bucket",
 			ErrForeignBucket, bucket, l.prefix)
 	}
 	number, err := strconv.Atoi(format)
 	if err != nil || number < 1 {
-		return 0, fmt.Errorf("%w: %s says %s=%q, which no Holdfast writes", ErrForeignBucket, bucket, metaFormat,
+		return fmt.Errorf("%w: %s says %s=%q, which no Holdfast writes", ErrForeignBucket, bucket, metaFormat,
 			format)
 	}
 	if number > bucketFormat {
-		return 0, fmt.Errorf("%w: %s has format %d, this version reads up to %d; upgrade", ErrNewerFormat, bucket,
+		return fmt.Errorf("%w: %s has format %d, this version reads up to %d; upgrade", ErrNewerFormat, bucket,
 			number, bucketFormat)
 	}
 	if prefix := config.Metadata[jsapi.MetaPrefix]; prefix != string(l.prefix) {
-		return 0, fmt.Errorf("%w: %s belongs to the prefix %q, not %q; one account cannot have both", ErrForeignBucket,
+		return fmt.Errorf("%w: %s belongs to the prefix %q, not %q; one account cannot have both", ErrForeignBucket,
 			bucket, prefix, l.prefix)
+	}
+	return nil
+}
+
+// shardsOf returns with how many shards the bucket's generation was made, if the bucket is one of the deployment's.
+func (l layout) shardsOf(bucket string, config jetstream.StreamConfig) (uint32, error) {
+	if err := l.checkOwn(bucket, config); err != nil {
+		return 0, err
 	}
 	if err := checkFinished(bucket, config); err != nil {
 		return 0, err
@@ -106,7 +122,7 @@ func checkFinished(bucket string, config jetstream.StreamConfig) error {
 
 // check returns an error if the bucket is none of the deployment's, or is no longer safe to use.
 func (l layout) check(shard uint32, config jetstream.StreamConfig) error {
-	bucket := l.prefix.Bucket(shard)
+	bucket := l.bucket(shard)
 	shards, err := l.shardsOf(bucket, config)
 	if err != nil {
 		return err
@@ -114,7 +130,12 @@ func (l layout) check(shard uint32, config jetstream.StreamConfig) error {
 	if shards != l.shards {
 		return l.otherShards(shards)
 	}
-	if s := l.settings(shard, config).Changed(); s != nil {
+	return l.checkSettings(bucket, config, l.config(shard))
+}
+
+// checkSettings returns an error if a bucket is no longer safe to use.
+func (l layout) checkSettings(bucket string, config, want jetstream.StreamConfig) error {
+	if s := settings(config, want).Changed(); s != nil {
 		return fmt.Errorf("%w: %s has %s %v, it must be %v; set it back with `nats stream edit %s`", ErrBucketSettings,
 			bucket, s.Name, s.Got, s.Want, config.Name)
 	}
@@ -124,14 +145,13 @@ func (l layout) check(shard uint32, config jetstream.StreamConfig) error {
 func (l layout) otherShards(made uint32) error {
 	return fmt.Errorf(
 		"%w: %q was made with %d, not %d; "+
-			"a deployment keeps its number, so ask for %d, or make a new deployment under another prefix",
+			"ask for %d, and give it another number with holdfast reshard, or make a new deployment under another prefix",
 		ErrShards, l.prefix, made, l.shards, made)
 }
 
 // settings are those that could lose a record, let one in that the owner has not written, or answer a
 // read with an old one. Limits of size only refuse appends, so an operator may set them.
-func (l layout) settings(shard uint32, got jetstream.StreamConfig) jsapi.Settings {
-	want := l.config(shard)
+func settings(got, want jetstream.StreamConfig) jsapi.Settings {
 	s := jsapi.CommonSettings(got, want)
 	s.Require("subjects", fmt.Sprint(got.Subjects), fmt.Sprint(want.Subjects))
 	s.Require("max messages per subject", got.MaxMsgsPerSubject, want.MaxMsgsPerSubject)

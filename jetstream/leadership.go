@@ -176,5 +176,5 @@ func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 }
 
 func (l *Leadership) stream(shard uint32) string {
-	return streamName(l.deployment.prefix.Bucket(shard))
+	return streamName(l.deployment.layout.bucket(shard))
 }

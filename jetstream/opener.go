@@ -28,17 +28,24 @@ type opener struct {
 	layout    layout // shards is 0 until it is known
 	mustExist bool   // create none
 	requested int    // for how many replicas, 0 for any
+	register  *Register
 }
 
 func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
 	if err := o.checkServer(o.layout.replicas); err != nil {
 		return nil, err
 	}
+	if err := o.learnGeneration(ctx); err != nil {
+		return nil, err
+	}
 	first, err := o.find(ctx, 0)
+	if errors.Is(err, jetstream.ErrStreamNotFound) && o.layout.generation > 0 {
+		return nil, o.lostError(0)
+	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if o.mustExist {
 			return nil, fmt.Errorf("%w: this account has no bucket %s; check --prefix and the account of the user",
-				ErrNoDeployment, o.layout.prefix.Bucket(0))
+				ErrNoDeployment, o.layout.bucket(0))
 		}
 		if err := o.createAll(ctx); err != nil {
 			return nil, err
@@ -54,13 +61,39 @@ func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
 	if err := o.checkReplicas(first.CachedInfo()); err != nil {
 		return nil, err
 	}
-	streams := make([]jetstream.Stream, o.layout.shards)
+	return o.openAll(ctx)
+}
+
+func (o *opener) openAll(ctx context.Context) (streams []jetstream.Stream, err error) {
+	streams = make([]jetstream.Stream, o.layout.shards)
 	for shard := range o.layout.shards {
 		if streams[shard], err = o.openBucket(ctx, shard); err != nil {
 			return nil, err
 		}
 	}
 	return streams, nil
+}
+
+// learnGeneration takes the generation of shards, and their number unless it is the first one, from the register. A user
+// who may not read that has the rights for an earlier version, before which there was only one.
+func (o *opener) learnGeneration(ctx context.Context) error {
+	r, _, err := o.register.Read(ctx)
+	switch {
+	case errors.Is(err, ErrForbidden) && strings.Contains(err.Error(), streamName(o.layout.prefix.Register())):
+		o.api.Config.Log.Warn("this user has no right to another number of shards: see holdfast access", "error", err)
+		o.register = nil
+		return nil
+	case err != nil:
+		return err
+	case r.InUse().Generation == 0:
+		return nil
+	}
+	is := r.InUse()
+	if asked := o.layout.shards; asked != 0 && asked != is.Count {
+		o.api.Config.Log.Warn("the deployment has another number of shards by now", "shards", is.Count, "asked", asked)
+	}
+	o.layout.generation, o.layout.shards = is.Generation, is.Count
+	return nil
 }
 
 // checkReplicas refuses more replicas than possible, and warns if the buckets have more than requested.
@@ -105,7 +138,7 @@ func (o *opener) lostError(shard uint32) error {
 	return fmt.Errorf(
 		"%w: %s, though the deployment was complete; "+
 			"restore it from a backup: an empty one would issue its tokens a second time",
-		ErrBucketLost, o.layout.prefix.Bucket(shard))
+		ErrBucketLost, o.layout.bucket(shard))
 }
 
 // createAll creates the missing buckets, from the last to the first.
@@ -132,7 +165,7 @@ func (o *opener) create(ctx context.Context, shard uint32, config jetstream.Stre
 	case jsapi.HasCode(err, jsapi.CodeNoReplicas, jsapi.CodeNoSuitablePeers):
 		return o.needCluster(err)
 	case err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-		return fmt.Errorf("cannot create bucket %s: %w", o.layout.prefix.Bucket(shard), err)
+		return fmt.Errorf("cannot create bucket %s: %w", o.layout.bucket(shard), err)
 	}
 	return o.awaitBucket(ctx, shard)
 }
@@ -182,7 +215,7 @@ func (o *opener) learnFromOthers(ctx context.Context) error {
 
 // learnShards takes the number of shards from a bucket.
 func (o *opener) learnShards(shard uint32, stream jetstream.Stream) error {
-	made, err := o.layout.shardsOf(o.layout.prefix.Bucket(shard), stream.CachedInfo().Config)
+	made, err := o.layout.shardsOf(o.layout.bucket(shard), stream.CachedInfo().Config)
 	if err != nil {
 		return err
 	}
@@ -195,7 +228,7 @@ func (o *opener) learnShards(shard uint32, stream jetstream.Stream) error {
 
 // existing returns the shards for which a bucket exists.
 func (o *opener) existing(ctx context.Context) ([]uint32, error) {
-	prefix := strings.TrimSuffix(streamName(o.layout.prefix.Bucket(0)), "0")
+	prefix := strings.TrimSuffix(streamName(o.layout.bucket(0)), "0")
 	var shards []uint32
 	err := o.api.Do(ctx, "STREAM.NAMES", func(ctx context.Context) error {
 		shards = nil
@@ -216,7 +249,7 @@ func (o *opener) existing(ctx context.Context) ([]uint32, error) {
 
 // find returns a shard's bucket as it is now.
 func (o *opener) find(ctx context.Context, shard uint32) (jetstream.Stream, error) {
-	return o.api.Stream(ctx, streamName(o.layout.prefix.Bucket(shard)))
+	return o.api.Stream(ctx, streamName(o.layout.bucket(shard)))
 }
 
 // checkServer refuses a server that is too old for replicas, and warns of one that is too old anyway.

@@ -90,7 +90,9 @@ func (r *Restore) isFinished(ctx context.Context, shard uint32) bool {
 	return err == nil && checkFinished(r.name(shard), stream.CachedInfo().Config) == nil
 }
 
-func (r *Restore) name(shard uint32) string { return r.opener.layout.prefix.Bucket(shard) }
+func (r *Restore) name(shard uint32) string {
+	return r.opener.layout.bucket(shard)
+}
 
 func (r *Restore) disturbed(shard uint32) error {
 	return fmt.Errorf("%w: another process has created bucket %s meanwhile", ErrNotEmpty, r.name(shard))
@@ -129,6 +131,13 @@ func (r *Restore) leftovers(ctx context.Context) ([]uint32, error) {
 					"choose another prefix, or remove it with `nats stream rm %s`",
 				ErrNotEmpty, events, events)
 	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, err
+	}
+	register := r.opener.layout.prefix.Register()
+	if _, err := r.opener.api.Stream(ctx, streamName(register)); err == nil {
+		return nil, fmt.Errorf("%w: there is the bucket %s, which says that the number of shards was changed; "+
+			"restore into an empty data directory, another account or another prefix", ErrNotEmpty, register)
+	} else if !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, ErrForbidden) {
 		return nil, err
 	}
 	shards, err := r.opener.existing(ctx)

@@ -26,7 +26,7 @@ const syncsTimeout = 2 * time.Second
 
 // Unsynced returns the servers that store a bucket and confirm writes before they are on disk. It returns an error if
 // that is not known of each of them, and an [ErrSyncsHidden] if the account of the connection may not ask.
-func Unsynced(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards uint32) (unsynced []string,
+func Unsynced(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards messages.Shards) (unsynced []string,
 	err error) {
 	all, err := Inspect(ctx, nc, prefix, shards)
 	if err != nil {

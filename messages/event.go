@@ -45,7 +45,7 @@ func (i EventID) String() string {
 	return string(i.append(make([]byte, 0, 24)))
 }
 
-// Before reports whether the event precedes that one. Both have to be of the same shard.
+// Before reports whether the event precedes that one. Both have to be of the same shard, or of the same resource.
 func (i EventID) Before(that EventID) bool {
 	return i.Position < that.Position || i.Position == that.Position && i.Index < that.Index
 }

@@ -28,6 +28,8 @@ const (
 	FeatureNotices = "notices"
 	// FeatureMinHold: nothing is granted before a lease has been held for a time.
 	FeatureMinHold = "min_hold"
+	// FeatureReshard: the number of shards may change.
+	FeatureReshard = "reshard"
 )
 
 // Features are those that each deployment of this version offers. [FeatureBatch] is beside them, because clients in
@@ -37,4 +39,4 @@ var Features = []string{
 }
 
 // FeaturesOfAll are those that a deployment offers while all of its nodes do. A node of this version offers them.
-var FeaturesOfAll = []string{FeatureTokens, FeatureNotices, FeatureMinHold}
+var FeaturesOfAll = []string{FeatureTokens, FeatureNotices, FeatureMinHold, FeatureReshard}

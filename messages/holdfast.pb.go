@@ -2046,11 +2046,14 @@ type Info struct {
 	Nodes   []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Limits  *Limits                `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
 	// What the deployment offers beyond the first version of the contract: "batch", "sharing", "delay", "sessions", "values",
-	// "secrets", "identity", "tenants", "order", "keep_secret", "tokens", "notices", "min_hold".
+	// "secrets", "identity", "tenants", "order", "keep_secret", "tokens", "notices", "min_hold", "reshard".
 	Features []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	// Who the sender of this request is, as NATS has verified it: its owners are this name, or begin with it and "/". Empty:
 	// the service does not verify owners.
-	Identity      string `protobuf:"bytes,6,opt,name=identity,proto3" json:"identity,omitempty"`
+	Identity string `protobuf:"bytes,6,opt,name=identity,proto3" json:"identity,omitempty"`
+	// Which generation of shards is in use: 0 at first, and another one after each change of their number. It is part of the
+	// direct subjects.
+	Generation    uint32 `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2125,6 +2128,13 @@ func (x *Info) GetIdentity() string {
 		return x.Identity
 	}
 	return ""
+}
+
+func (x *Info) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 type Node struct {
@@ -2587,14 +2597,17 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\aanswers\x18\x01 \x03(\v2\x13.holdfast.v1.AnswerR\aanswers\"B\n" +
 	"\x06Answer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12(\n" +
-	"\x05reply\x18\x02 \x01(\v2\x12.holdfast.v1.ReplyR\x05reply\"\xc6\x01\n" +
+	"\x05reply\x18\x02 \x01(\v2\x12.holdfast.v1.ReplyR\x05reply\"\xe6\x01\n" +
 	"\x04Info\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\rR\x06shards\x12'\n" +
 	"\x05nodes\x18\x03 \x03(\v2\x11.holdfast.v1.NodeR\x05nodes\x12+\n" +
 	"\x06limits\x18\x04 \x01(\v2\x13.holdfast.v1.LimitsR\x06limits\x12\x1a\n" +
 	"\bfeatures\x18\x05 \x03(\tR\bfeatures\x12\x1a\n" +
-	"\bidentity\x18\x06 \x01(\tR\bidentity\"L\n" +
+	"\bidentity\x18\x06 \x01(\tR\bidentity\x12\x1e\n" +
+	"\n" +
+	"generation\x18\a \x01(\rR\n" +
+	"generation\"L\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +

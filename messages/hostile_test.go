@@ -56,11 +56,11 @@ func FuzzPrefix(f *testing.F) {
 			checkInvalid(t, err)
 			return
 		}
-		if a, err := p.Parse(p.Direct(3, messages.OpGet, "a.b")); err != nil || a.Shard != 3 || a.Key != "a.b" {
+		if a, err := p.Parse(p.Direct(messages.Shard{Number: 3}, messages.OpGet, "a.b")); err != nil || a.Shard != (messages.Shard{Number: 3}) || a.Key != "a.b" {
 			t.Errorf("%q: %+v, %v", s, a, err)
 		}
-		if strings.ContainsAny(p.Bucket(1), ".*> \t/\\") {
-			t.Errorf("%q has the bucket %q", s, p.Bucket(1))
+		if strings.ContainsAny(p.Bucket(messages.Shard{Number: 1}), ".*> \t/\\") {
+			t.Errorf("%q has the bucket %q", s, p.Bucket(messages.Shard{Number: 1}))
 		}
 		if p.CheckReply(p.Nodes()) == nil || p.CheckReply(p.List()) == nil || p.CheckReply(string(p)) == nil {
 			t.Errorf("%q takes replies to its own subjects", s)

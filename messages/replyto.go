@@ -23,6 +23,8 @@ type Origin struct {
 	// Wanted is then how many wanted resources the reply to a keep may name.
 	Inner  bool
 	Wanted int
+	// Former: the request came on a direct subject of a former generation of shards, and the reply says which is in use.
+	Former bool
 	// Operation is that of the request; empty if it has none. Received is when the request came, by the clock of its
 	// receiver; 0: nobody counts that. They are for the receiver's statistics, and not sent.
 	Operation Operation

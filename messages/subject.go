@@ -65,7 +65,7 @@ type Address struct {
 	Operation Operation
 	Key       string // not decoded: see [DecodeKey]; empty only of a batch
 	Direct    bool   // the subject names the shard
-	Shard     uint32 // 0 unless Direct
+	Shard     Shard  // zero unless Direct
 }
 
 // Prefix begins every subject of a deployment. Only a Prefix from [ParsePrefix] makes valid subjects.
@@ -96,8 +96,8 @@ func (p Prefix) Operation(op Operation, key string) string {
 }
 
 // Direct returns the direct subject, which the owner of the shard serves:
-// holdfast.shard.<n>.acquire.<key>. The key may be ">", to subscribe.
-func (p Prefix) Direct(shard uint32, op Operation, key string) string {
+// holdfast.shard.<n>.acquire.<key>, holdfast.shard.<g>-<n>.acquire.<key> of a later generation. The key may be ">", to subscribe.
+func (p Prefix) Direct(shard Shard, op Operation, key string) string {
 	return p.shard(shard) + string(op) + "." + key
 }
 
@@ -112,18 +112,18 @@ func (p Prefix) BatchOfAll() string {
 }
 
 // Batch returns the subject of batches to a shard: holdfast.shard.<n>.batch.
-func (p Prefix) Batch(shard uint32) string {
+func (p Prefix) Batch(shard Shard) string {
 	return p.shard(shard) + string(OpBatch)
 }
 
 // Shard returns the wildcard of all direct subjects of a shard: holdfast.shard.<n>.>.
-func (p Prefix) Shard(shard uint32) string {
+func (p Prefix) Shard(shard Shard) string {
 	return p.shard(shard) + ">"
 }
 
 // shard returns what the direct subjects of a shard begin with.
-func (p Prefix) shard(shard uint32) string {
-	return string(p) + "." + shardLevel + "." + formatShard(shard) + "."
+func (p Prefix) shard(shard Shard) string {
+	return string(p) + "." + shardLevel + "." + shard.level() + "."
 }
 
 // Tenant returns the prefix of a tenant's subjects: holdfast.tenant.<account>. Below it are the same subjects as below
@@ -173,6 +173,9 @@ func (p Prefix) Announcement(name string) string {
 	return string(p) + "." + nodeLevel + ".~announce." + name
 }
 
+// Resharding returns the subject on which the coordinator of a change of the number of shards reaches all nodes.
+func (p Prefix) Resharding() string { return string(p) + "." + nodeLevel + ".~reshard" }
+
 // NodeSubject returns a subject on which other nodes forward requests to one process:
 // holdfast.node.~door.<incarnation>.acquire.<key>. Below may be ">", to subscribe.
 func (p Prefix) NodeSubject(incarnation uint64, below string) string {
@@ -183,11 +186,14 @@ func (p Prefix) NodeSubject(incarnation uint64, below string) string {
 // permission to publish and subscribe there.
 func (p Prefix) Nodes() string { return string(p) + "." + nodeLevel + ".>" }
 
-// Bucket returns the name of the shard's KV bucket: HOLDFAST_3. Bucket names have no dots, so two prefixes
-// that differ only in case, or in "." against "_", share buckets. One account cannot have both.
-func (p Prefix) Bucket(shard uint32) string {
-	return p.name() + "_" + formatShard(shard)
+// Bucket returns the name of the shard's KV bucket: HOLDFAST_3, and HOLDFAST_2_3 in generation 2. Bucket names have no
+// dots, so two prefixes that differ only in case, or in "." against "_", share buckets. One account cannot have both.
+func (p Prefix) Bucket(shard Shard) string {
+	return p.name() + "_" + shard.bucket()
 }
+
+// Register returns the name of the KV bucket that says which generation of shards is in use: HOLDFAST_SHARDS.
+func (p Prefix) Register() string { return p.name() + "_SHARDS" }
 
 // EventStream returns the name of the stream that retains events: HOLDFAST_EVENTS.
 func (p Prefix) EventStream() string {
@@ -303,19 +309,6 @@ func (p Prefix) cut(subject string) (below string, ok bool) {
 func (p Prefix) covers(subject string) bool {
 	_, below := p.cut(subject)
 	return below || subject == string(p)
-}
-
-// parseShard parses a shard without a sign and without leading zeros.
-func parseShard(s string) (uint32, error) {
-	n, err := strconv.ParseUint(s, 10, 32)
-	if err != nil || formatShard(uint32(n)) != s {
-		return 0, Invalid("shard", "a number", quote(s))
-	}
-	return uint32(n), nil
-}
-
-func formatShard(shard uint32) string {
-	return strconv.FormatUint(uint64(shard), 10)
 }
 
 // notInPrefix reports whether r may not stand in a level of a prefix.

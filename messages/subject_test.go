@@ -18,10 +18,12 @@ func TestSubjects(t *testing.T) {
 		{p.Operation(messages.OpExtend, "a"), "holdfast.extend.a"},
 		{p.Operation(messages.OpGet, "a"), "holdfast.get.a"},
 		{p.Operation(messages.OpBreak, "a"), "holdfast.break.a"},
-		{p.Direct(3, messages.OpAcquire, "orders.42"), "holdfast.shard.3.acquire.orders.42"},
-		{p.Batch(3), "holdfast.shard.3.batch"},
-		{p.Shard(3), "holdfast.shard.3.>"},
+		{p.Direct(messages.Shard{Number: 3}, messages.OpAcquire, "orders.42"), "holdfast.shard.3.acquire.orders.42"},
+		{p.Batch(messages.Shard{Number: 3}), "holdfast.shard.3.batch"},
+		{p.Shard(messages.Shard{Number: 3}), "holdfast.shard.3.>"},
 		{p.DirectOfAll(messages.OpAcquire, "orders.>"), "holdfast.shard.*.acquire.orders.>"},
+		{p.Direct(messages.Shard{Generation: 2, Number: 3}, messages.OpGet, "a"), "holdfast.shard.2-3.get.a"},
+		{p.Batch(messages.Shard{Generation: 2}), "holdfast.shard.2-0.batch"},
 		{p.BatchOfAll(), "holdfast.shard.*.batch"},
 		{p.List(), "holdfast.list"},
 		{p.Info(), "holdfast.info"},
@@ -31,11 +33,12 @@ func TestSubjects(t *testing.T) {
 		{p.Announcement("n1"), "holdfast.node.~announce.n1"},
 		{p.NodeSubject(0xbeef, "get.a"), "holdfast.node.~door.beef.get.a"},
 		{p.Nodes(), "holdfast.node.>"},
-		{p.Bucket(3), "HOLDFAST_3"},
-		{other.Direct(12, messages.OpGet, "a"), "Team-1.locks_x.shard.12.get.a"},
-		{other.Batch(12), "Team-1.locks_x.shard.12.batch"},
+		{p.Bucket(messages.Shard{Number: 3}), "HOLDFAST_3"},
+		{p.Bucket(messages.Shard{Generation: 2, Number: 3}), "HOLDFAST_2_3"},
+		{other.Direct(messages.Shard{Number: 12}, messages.OpGet, "a"), "Team-1.locks_x.shard.12.get.a"},
+		{other.Batch(messages.Shard{Number: 12}), "Team-1.locks_x.shard.12.batch"},
 		{other.Info(), "Team-1.locks_x.info"},
-		{other.Bucket(12), "TEAM-1_LOCKS_X_12"},
+		{other.Bucket(messages.Shard{Number: 12}), "TEAM-1_LOCKS_X_12"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("got %s, want %s", tc.got, tc.want)
@@ -75,14 +78,15 @@ func TestIllegalPrefix(t *testing.T) {
 func TestParseSubject(t *testing.T) {
 	for subject, want := range map[string]messages.Address{
 		"a.b.tenant.T.acquire.orders.42":  {Tenant: "T", Operation: messages.OpAcquire, Key: "orders.42"},
-		"a.b.tenant.T.shard.3.batch":      {Tenant: "T", Operation: messages.OpBatch, Direct: true, Shard: 3},
+		"a.b.tenant.T.shard.3.batch":      {Tenant: "T", Operation: messages.OpBatch, Direct: true, Shard: messages.Shard{Number: 3}},
 		"a.b.acquire.orders.42":           {Operation: messages.OpAcquire, Key: "orders.42"},
 		"a.b.break.shard":                 {Operation: messages.OpBreak, Key: "shard"},
 		"a.b.get.acquire.x":               {Operation: messages.OpGet, Key: "acquire.x"},
 		"a.b.shard.0.release.x":           {Operation: messages.OpRelease, Key: "x", Direct: true},
-		"a.b.shard.4294967295.extend.x":   {Operation: messages.OpExtend, Key: "x", Direct: true, Shard: 1<<32 - 1},
-		"a.b.shard.7.get.shard.8.get.=2E": {Operation: messages.OpGet, Key: "shard.8.get.=2E", Direct: true, Shard: 7},
-		"a.b.shard.3.batch":               {Operation: messages.OpBatch, Direct: true, Shard: 3},
+		"a.b.shard.4294967295.extend.x":   {Operation: messages.OpExtend, Key: "x", Direct: true, Shard: messages.Shard{Number: 1<<32 - 1}},
+		"a.b.shard.7.get.shard.8.get.=2E": {Operation: messages.OpGet, Key: "shard.8.get.=2E", Direct: true, Shard: messages.Shard{Number: 7}},
+		"a.b.shard.3.batch":               {Operation: messages.OpBatch, Direct: true, Shard: messages.Shard{Number: 3}},
+		"a.b.shard.2-3.batch":             {Operation: messages.OpBatch, Direct: true, Shard: messages.Shard{Generation: 2, Number: 3}},
 		"a.b.get.batch":                   {Operation: messages.OpGet, Key: "batch"},
 	} {
 		if got, err := messages.Prefix("a.b").Parse(subject); err != nil || got != want {
@@ -110,16 +114,19 @@ func TestIllegalSubject(t *testing.T) {
 		"holdfast.batch":                      `operation: one of ` + known + `, got "batch"`,
 		"holdfast.batch.x":                    `operation: one of ` + known + `, got "batch"`,
 		"holdfast.shard.3.batch.x":            `operation: one of ` + known + `, got "batch"`,
-		"holdfast.shard.x.batch":              `shard: a number, got "x"`,
+		"holdfast.shard.x.batch":              `shard: a number, or a generation above 0, a hyphen and a number, got "x"`,
 		"holdfast.acquire":                    `subject: the operation followed by a key, got "holdfast.acquire"`,
 		"holdfast.acquire.":                   `subject: the operation followed by a key, got "holdfast.acquire."`,
 		"holdfast.shard.1.acquire":            `subject: the operation followed by a key, got "holdfast.shard.1.acquire"`,
-		"holdfast.shard.x.acquire.a":          `shard: a number, got "x"`,
-		"holdfast.shard..acquire.a":           `shard: a number, got ""`,
-		"holdfast.shard.-1.acquire.a":         `shard: a number, got "-1"`,
-		"holdfast.shard.+1.acquire.a":         `shard: a number, got "+1"`,
-		"holdfast.shard.01.acquire.a":         `shard: a number, got "01"`,
-		"holdfast.shard.4294967296.acquire.a": `shard: a number, got "4294967296"`,
+		"holdfast.shard.x.acquire.a":          `shard: a number, or a generation above 0, a hyphen and a number, got "x"`,
+		"holdfast.shard..acquire.a":           `shard: a number, or a generation above 0, a hyphen and a number, got ""`,
+		"holdfast.shard.-1.acquire.a":         `shard: a number, or a generation above 0, a hyphen and a number, got "-1"`,
+		"holdfast.shard.+1.acquire.a":         `shard: a number, or a generation above 0, a hyphen and a number, got "+1"`,
+		"holdfast.shard.0-1.batch":            `shard: a number, or a generation above 0, a hyphen and a number, got "0-1"`,
+		"holdfast.shard.1-.batch":             `shard: a number, or a generation above 0, a hyphen and a number, got "1-"`,
+		"holdfast.shard.1-2-3.batch":          `shard: a number, or a generation above 0, a hyphen and a number, got "1-2-3"`,
+		"holdfast.shard.01.acquire.a":         `shard: a number, or a generation above 0, a hyphen and a number, got "01"`,
+		"holdfast.shard.4294967296.acquire.a": `shard: a number, or a generation above 0, a hyphen and a number, got "4294967296"`,
 	} {
 		got, err := messages.DefaultPrefix.Parse(subject)
 		wantInvalid(t, err, want)
@@ -138,7 +145,9 @@ func TestSubjectRoundTrip(t *testing.T) {
 		}
 		op := rapid.SampledFrom(messages.Operations).Draw(t, "op")
 		key := mustKey(t, resources().Draw(t, "resource"))
-		shard := rapid.Uint32().Draw(t, "shard")
+		shard := messages.Shard{
+			Generation: rapid.Uint32().Draw(t, "generation"), Number: rapid.Uint32().Draw(t, "shard"),
+		}
 		for subject, want := range map[string]messages.Address{
 			p.Operation(op, key):     {Operation: op, Key: key},
 			p.Direct(shard, op, key): {Operation: op, Key: key, Direct: true, Shard: shard},

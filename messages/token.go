@@ -2,7 +2,7 @@ package messages
 
 import "strconv"
 
-// Headers that carry a lease outside requests and replies.
+// Headers of this contract. All but the last one carry a lease outside requests and replies.
 const (
 	// HeaderToken carries the token to the protected resource over NATS and HTTP, and is set on every
 	// event. Its value is [Token.String].
@@ -11,6 +11,9 @@ const (
 	HeaderResource = "Fencing-Resource"
 	// HeaderEvent is the kind of an event: ACQUIRED.
 	HeaderEvent = "Holdfast-Event"
+	// HeaderGeneration is on the answer to a request on a direct subject of a former generation of shards. Its value is the
+	// number of the present one.
+	HeaderGeneration = "Holdfast-Generation"
 )
 
 const (

@@ -75,8 +75,8 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 	p := messages.DefaultPrefix
 	words := []string{
 		p.Operation(messages.OpAcquire, "<key>"), p.List(), p.Info(), p.Event("<key>"),
-		strings.Replace(p.Direct(0, messages.OpAcquire, "<key>"), ".0.", ".<n>.", 1),
-		"`" + strings.Replace(p.Batch(0), ".0.", ".<n>.", 1) + "`", "1 to 1 000",
+		strings.Replace(p.Direct(messages.Shard{}, messages.OpAcquire, "<key>"), ".0.", ".<n>.", 1),
+		"`" + strings.Replace(p.Batch(messages.Shard{}), ".0.", ".<n>.", 1) + "`", "1 to 1 000",
 		"at most limit and at most 1 000", "at most 1 000 leases are held, and at most 480 KB",
 		messages.HeaderServiceError + "`", messages.HeaderServiceErrorCode + "` (400, 429, 503, 507)",
 		"`" + messages.HeaderContentType + "`", "`" + messages.HeaderToken + "`", "`" + messages.HeaderResource + "`",

@@ -40,6 +40,8 @@ type Ledger struct {
 	// handOver is what the last commit hands over, inherited what the one before it did if the last one took the shard
 	// over; nil: nothing.
 	handOver, inherited *journal.HandOver
+	// closed is what the last commit closes the journal for; nil: it does not.
+	closed *journal.Closed
 	// changed is the number of the last commit that has changes.
 	changed uint64
 	// bytes estimates the changes in all commits that were read.
@@ -75,6 +77,9 @@ func (l *Ledger) Head() Head {
 		Published: l.published, Changed: l.changed, Bytes: l.bytes,
 	}
 }
+
+// Closed returns which generation of shards the last commit has closed the journal for; nil: it is open.
+func (l *Ledger) Closed() *journal.Closed { return l.closed }
 
 // First returns the number of the oldest commit that was read, 0 if none was.
 func (l *Ledger) First() uint64 { return l.first }

@@ -36,6 +36,9 @@ func (l *Ledger) Stage(c *journal.Commit, decided func(change int) lease.Instant
 	if err := s.tail.Follow(c); err != nil { // mutant: EpochNotRaised
 		return nil, err
 	}
+	if l.closed != nil && !c.GetOpened() {
+		return nil, fmt.Errorf("%w: it follows the commit that has closed the journal", journal.ErrCorrupt)
+	}
 	if h := c.GetHandOver(); h != nil {
 		if err := h.Check(); err != nil {
 			return nil, err
@@ -107,6 +110,7 @@ func (l *Ledger) Apply(position uint64, s *Staged) {
 		l.inherited = l.handOver
 	}
 	l.handOver = c.GetHandOver() // mutant: RestIsInheritedTwice
+	l.closed = c.GetClosed()
 	for i := range s.after {
 		l.put(s.after[i].resource, &s.after[i].entry)
 	}

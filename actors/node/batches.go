@@ -28,7 +28,9 @@ type batchReply struct {
 
 // add adds an answer to the batch of its call.
 func (b *batches) add(a lease.Answer) {
-	to, call := messages.ReplyTo{Subject: a.To.Subject, Encoding: a.To.Encoding, Batched: true}, a.To.Call
+	to, call := messages.ReplyTo{
+		Subject: a.To.Subject, Encoding: a.To.Encoding, Batched: true, Origin: messages.Origin{Former: a.To.Origin.Former},
+	}, a.To.Call
 	size := answerSize(a)
 	r := b.latest
 	if r == nil || r.to != to {

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Config is what a node is made of. Every field must be set but Tuning, Capacity, and those of events and of other
@@ -19,10 +20,15 @@ type Config struct {
 	Name    string
 	Version string
 	Prefix  messages.Prefix
-	// Shards is how many the deployment has.
-	Shards uint32
-	Limits *messages.Limits
-	Tuning actors.Tuning
+	// Shards is how many the deployment has, and Generation of which generation they are.
+	Shards     uint32
+	Generation uint32
+	// Register says which generation is in use, and Open opens the journals of another one; nil: their number never
+	// changes. A node that is alone does not follow the register.
+	Register Register
+	Open     func(ctx context.Context, of messages.Shards) (*Journals, error)
+	Limits   *messages.Limits
+	Tuning   actors.Tuning
 	// Identity says whose owners the node verifies. All nodes of a deployment must have the same.
 	Identity identity.Mode
 	// Capacity bounds what the node takes on.
@@ -70,6 +76,28 @@ type Config struct {
 	Log    *slog.Logger
 	// Audit receives what operators did, and which nodes came and went; nil: Log does.
 	Audit *slog.Logger
+}
+
+// Register says which generation of shards is in use. Its methods are called one at a time by the node, and concurrently
+// by its shards.
+type Register interface {
+	// Read returns what the register says, and its revision. It may return an earlier content.
+	Read(ctx context.Context) (content *journal.Register, revision uint64, err error)
+	// Write replaces the register of the revision, or returns an error. [journal.ErrConflict]: another one was written in
+	// its place.
+	Write(ctx context.Context, revision uint64, content *journal.Register) error
+}
+
+// Journals are the buckets of a generation of shards.
+type Journals struct {
+	// Journal and Tuning are as in [Config].
+	Journal func(shard uint32) actors.Journal
+	Tuning  actors.Tuning
+	// Try returns an error unless the node may write to them and to the register.
+	Try func(ctx context.Context) error
+	// Use is called when the node goes on to the generation: Leads, TransferLeadership and Storage of [Config] are about
+	// it then.
+	Use func()
 }
 
 // Storage is what the NATS server in the process of a node stores on.

@@ -83,7 +83,7 @@ type endpoints struct {
 type subscriptions struct {
 	tenant *tenant
 	fronts []*nats.Subscription
-	shards map[uint32]*nats.Subscription
+	shards map[messages.Shard]*nats.Subscription
 }
 
 func newEndpoints(cfg Config, s *service.Service, request handler) *endpoints {
@@ -91,7 +91,7 @@ func newEndpoints(cfg Config, s *service.Service, request handler) *endpoints {
 		nc: cfg.Intake, prefix: cfg.Prefix, log: cfg.Log, service: s, request: request,
 		direct: s.Endpoint("direct", string(cfg.Prefix)+".shard.*.>", ownerGroup), shardCount: cfg.Shards,
 		maxOpen: len(messages.Operations) + 2 + int(cfg.Shards), warnings: onceASecond(),
-		own: subscriptions{shards: make(map[uint32]*nats.Subscription)}, tenants: make(map[*tenant]*subscriptions),
+		own: subscriptions{shards: make(map[messages.Shard]*nats.Subscription)}, tenants: make(map[*tenant]*subscriptions),
 		open: make(map[*nats.Subscription]bool),
 	}
 }
@@ -127,7 +127,7 @@ func (e *endpoints) subscribe(
 // setDirect opens or closes a shard's direct endpoints, and reports whether that was done. While a shard moves, two
 // nodes have it open, as one queue group: a request goes to one of them and not to both. An endpoint that is closed
 // still handles what has arrived before.
-func (e *endpoints) setDirect(shard uint32, open bool) bool {
+func (e *endpoints) setDirect(shard messages.Shard, open bool) bool {
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	done := e.setDirectOf(&e.own, shard, open)
@@ -138,7 +138,7 @@ func (e *endpoints) setDirect(shard uint32, open bool) bool {
 }
 
 // setDirectOf is setDirect for a tenant, or none.
-func (e *endpoints) setDirectOf(d *subscriptions, shard uint32, open bool) bool {
+func (e *endpoints) setDirectOf(d *subscriptions, shard messages.Shard, open bool) bool {
 	sub := d.shards[shard]
 	switch {
 	case !open:
@@ -151,11 +151,27 @@ func (e *endpoints) setDirectOf(d *subscriptions, shard uint32, open bool) bool 
 	subject := func(p messages.Prefix) string { return p.Shard(shard) }
 	sub, err := e.subscribe(d.tenant, subject, ownerGroup, e.direct, e.request)
 	if err != nil {
-		e.warnings.Do(func() { e.log.Warn("cannot open the direct endpoint", "shard", shard, "error", err) })
+		e.warnings.Do(func() { e.log.Warn("cannot open the direct endpoint", "shard", shard.Number, "error", err) })
 		return false
 	}
 	d.shards[shard] = sub
 	return true
+}
+
+// moveTo opens the direct endpoints of all shards of the generations before g. Every node has them open, in the group of
+// their former owners, so each request goes to one node while the nodes follow one another.
+func (e *endpoints) moveTo(g *generation) error {
+	e.changing.Lock()
+	e.shardCount = g.directSubjects()
+	e.changing.Unlock()
+	for _, former := range g.former {
+		for number := range former.Count {
+			if !e.setDirect(former.Shard(number), true) {
+				return fmt.Errorf("the direct endpoint of shard %d of generation %d cannot be opened", number, former.Generation)
+			}
+		}
+	}
+	return nil
 }
 
 // close closes a subscription; nil is none.
@@ -176,7 +192,7 @@ func (e *endpoints) close(sub *nats.Subscription) {
 func (e *endpoints) addTenant(t *tenant) error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
-	d := &subscriptions{tenant: t, shards: make(map[uint32]*nats.Subscription)}
+	d := &subscriptions{tenant: t, shards: make(map[messages.Shard]*nats.Subscription)}
 	e.tenants[t] = d
 	for _, f := range e.fronts {
 		sub, err := e.subscribe(t, f.subject, serviceName, f.counter, f.handle)
@@ -187,7 +203,7 @@ func (e *endpoints) addTenant(t *tenant) error {
 	}
 	for shard := range e.own.shards {
 		if !e.setDirectOf(d, shard, true) {
-			return fmt.Errorf("the direct endpoint of shard %d cannot be opened", shard)
+			return fmt.Errorf("the direct endpoint of shard %d cannot be opened", shard.Number)
 		}
 	}
 	return nil

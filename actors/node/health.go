@@ -23,7 +23,7 @@ func (n *Node) Storage() *Storage {
 }
 
 // Shards returns the number of shards of the deployment.
-func (n *Node) Shards() uint32 { return n.cfg.Shards }
+func (n *Node) Shards() uint32 { return n.present.Load().Count }
 
 // Census asks the shards of this node, those that it opens included, for their figures, by their number. A shard that
 // does not answer before ctx ends is missing.
@@ -62,7 +62,7 @@ func (n *Node) shards() map[uint32]*actors.Shard {
 		return n.controller.Present()
 	}
 	all := make(map[uint32]*actors.Shard)
-	for number, r := range n.routers {
+	for number, r := range n.present.Load().routers {
 		if s := r.Local(); s != nil {
 			all[uint32(number)] = s
 		}

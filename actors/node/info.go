@@ -15,6 +15,7 @@ import (
 // discovery answers what a client needs to know before its first request.
 type discovery struct {
 	cfg        Config
+	present    *present
 	admission  *admission
 	outbox     *outbox
 	verifier   *identity.Verifier // nil if senders are not verified
@@ -31,13 +32,16 @@ func (d *discovery) info(t *tenant, m *nats.Msg) {
 	if d.verifier != nil {
 		who, _ = d.verifier.Of(m) // a request about no owner needs none
 	}
+	g := d.present.Load()
 	d.outbox.publish(to, "", &messages.Info{
 		Version:  d.cfg.Version,
-		Shards:   d.cfg.Shards,
-		Nodes:    d.nodes(),
+		Shards:   g.Count,
+		Nodes:    d.nodes(g),
 		Limits:   d.tenants.limitsOf(t),
 		Features: d.features(m.Reply),
 		Identity: who,
+
+		Generation: g.Generation,
 	}, nil)
 }
 
@@ -48,7 +52,7 @@ func (d *discovery) features(reply string) []string {
 		all = append([]string{messages.FeatureBatch}, all...)
 	}
 	if d.controller == nil {
-		all = append(all, messages.FeaturesOfAll...)
+		all = append(all, offered(d.cfg)...)
 	} else {
 		all = append(all, featuresOf(d.controller.Nodes())...)
 	}
@@ -59,6 +63,14 @@ func (d *discovery) features(reply string) []string {
 		all = append(all, messages.FeatureTenants)
 	}
 	return all
+}
+
+// offered returns what a node offers that a deployment offers only while all of its nodes do.
+func offered(cfg Config) []string {
+	if offersReshard(cfg) {
+		return messages.FeaturesOfAll
+	}
+	return slices.DeleteFunc(slices.Clone(messages.FeaturesOfAll), func(f string) bool { return f == messages.FeatureReshard })
 }
 
 // featuresOf returns what all of these nodes offer.
@@ -73,10 +85,10 @@ func featuresOf(nodes []*peer.Announcement) []string {
 }
 
 // nodes returns all nodes of the deployment by name, with the shards that they own.
-func (d *discovery) nodes() []*messages.Node {
+func (d *discovery) nodes(g *generation) []*messages.Node {
 	if d.controller == nil {
 		self := &messages.Node{Name: d.cfg.Name, Version: d.cfg.Version}
-		for shard := range d.cfg.Shards {
+		for shard := range g.Count {
 			self.Shards = append(self.Shards, shard)
 		}
 		return []*messages.Node{self}
@@ -84,6 +96,9 @@ func (d *discovery) nodes() []*messages.Node {
 	var all []*messages.Node
 	for _, a := range d.controller.Nodes() {
 		node := &messages.Node{Name: a.GetNode(), Version: a.GetVersion()}
+		if a.GetGeneration() != g.Generation {
+			a = &peer.Announcement{Node: a.GetNode(), Version: a.GetVersion()}
+		}
 		for _, o := range a.GetOwned() {
 			node.Shards = append(node.Shards, o.GetShard())
 		}

@@ -23,7 +23,7 @@ type intake struct {
 	outbox    *outbox
 	transport *transport
 	verifier  *identity.Verifier // nil if senders are not verified
-	routers   routing.Table
+	present   *present
 	peers     *peers // nil if the node is alone
 	surveyor  *surveyor
 	tenants   *tenants
@@ -37,7 +37,9 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 		return
 	}
 	to := routing.ReplyTo(m)
-	to.Origin = messages.Origin{Tenant: a.Tenant, Operation: a.Operation, Received: i.now()}
+	to.Origin = messages.Origin{
+		Tenant: a.Tenant, Operation: a.Operation, Received: i.now(), Former: a.Direct && !i.present.Load().serves(a),
+	}
 	if i.admission.admit(t, m, to) {
 		if len(m.Header) > 0 {
 			to.Origin.Trace = i.traces.begin(m)
@@ -49,6 +51,9 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
 	}
 }
+
+// errMoving refuses a node's part of a request about a session, which is for a shard of another generation.
+var errMoving = fmt.Errorf("%w: the number of shards is being changed; try again", actors.ErrUnavailable)
 
 // checkHeaders returns an error if the headers of a message were too large to be read. The connection says so by a
 // status.
@@ -63,6 +68,9 @@ func checkHeaders(m *nats.Msg) error {
 // forwarded takes a request that another node has forwarded.
 func (i *intake) forwarded(m *nats.Msg) {
 	a, err := i.peers.address(m.Subject)
+	if err == nil && a.Direct && !i.present.Load().serves(a) {
+		err = errMoving
+	}
 	to := routing.ForwardedReplyTo(m)
 	to.Origin.Operation, to.Origin.Received = a.Operation, i.now()
 	if i.admission.admit(nil, m, to) { // the node that took it in has counted it for its tenant
@@ -81,27 +89,36 @@ func (i *intake) now() time.Duration {
 
 // take routes a request, or refuses it because of err.
 func (i *intake) take(e routing.Envelope, a messages.Address, err error) {
+	g := i.present.Load()
+	a.Direct = g.serves(a) // mutant: FormerSubjectsAreDirect
 	if err == nil {
-		err = i.address(&e, a)
+		err = i.address(&e, g, a)
 	}
 	if err != nil {
 		i.transport.Refuse(e, err)
 		return
 	}
-	if a.Operation.OfSession() && !a.Direct {
+	i.route(g, a, e)
+}
+
+func (i *intake) route(g *generation, a messages.Address, e routing.Envelope) {
+	if e.Operation.OfSession() && !a.Direct {
 		i.surveyor.ask(e)
 		return
 	}
-	i.routers[e.Shard].Route(e)
+	g.routers[e.Shard].Route(e)
 }
 
-// batch takes the requests of a batch. They go to the shard together, and each is answered on its own.
+// batch takes the requests of a batch. They go to the shard together, or of a former generation one by one, and each is
+// answered on its own.
 func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 	if !i.admission.isAnswerable(m) {
 		return
 	}
+	g := i.present.Load()
+	a.Direct = g.serves(a)
 	to := routing.ReplyTo(m)
-	to.Batched, to.Origin = true, messages.Origin{Tenant: a.Tenant, Received: i.now()}
+	to.Batched, to.Origin = true, messages.Origin{Tenant: a.Tenant, Received: i.now(), Former: !a.Direct}
 	calls, err := i.split(m, &to)
 	if err != nil {
 		i.transport.Refuse(routing.Envelope{ReplyTo: to}, err)
@@ -117,16 +134,20 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 		to.Origin.Trace = another(trace)
 		e, err := routing.Envelope{ReplyTo: to, Data: c.Payload}, c.Err
 		if err == nil {
-			err = i.address(&e, messages.Address{Operation: c.Operation, Key: c.Key, Direct: true, Shard: a.Shard})
+			err = i.address(&e, g, messages.Address{Operation: c.Operation, Key: c.Key, Direct: a.Direct, Shard: a.Shard})
 		}
 		if err != nil {
 			i.transport.Refuse(e, err)
 			continue
 		}
+		if !a.Direct {
+			i.route(g, a, e)
+			continue
+		}
 		es = append(es, e) // mutant: BatchedCallTwice
 	}
 	if len(es) > 0 {
-		i.routers[a.Shard].Route(es...)
+		g.routers[a.Shard.Number].Route(es...)
 	}
 }
 
@@ -148,57 +169,62 @@ func (i *intake) split(m *nats.Msg, to *messages.ReplyTo) (calls []messages.Spli
 }
 
 // address sets what the subject says of a request, and checks it. The tenant is that of the destination of the answer.
-func (i *intake) address(e *routing.Envelope, a messages.Address) error {
+func (i *intake) address(e *routing.Envelope, g *generation, a messages.Address) error {
+	e.Generation = g.Generation
 	if a.Operation.OfSession() {
-		return i.addressSession(e, a)
+		return i.addressSession(e, g, a)
 	}
 	resource, err := messages.DecodeKey(a.Key)
 	if err != nil {
 		return err
 	}
-	shard := i.routers.ShardOf(a.Key)
+	shard := g.routers.ShardOf(a.Key)
 	e.Operation, e.Shard, e.Key = a.Operation, shard, a.Key
 	e.Resource = messages.Qualify(e.ReplyTo.Origin.Tenant, resource)
 	if e.ReplyTo.Origin.Trace != nil {
 		i.traces.locate(e, true)
 	}
-	if a.Direct && a.Shard != shard {
+	if a.Direct && a.Shard.Number != shard {
 		return &messages.InvalidError{
-			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(i.routers)),
-			Got: fmt.Sprint(a.Shard),
+			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(g.routers)),
+			Got: fmt.Sprint(a.Shard.Number),
 		}
 	}
 	return nil
 }
 
 // addressSession is address for a request about a session, which is for the shard of the subject, or for all.
-func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
+func (i *intake) addressSession(e *routing.Envelope, g *generation, a messages.Address) error {
 	id, err := messages.DecodeSession(a.Key)
 	if err != nil {
 		return err
 	}
+	if !a.Direct {
+		a.Shard.Number = 0
+	}
 	// mutant: TenantsShareSessions
-	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard.Number, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)
 	if e.ReplyTo.Origin.Trace != nil {
 		i.traces.locate(e, a.Direct)
 	}
-	if last := len(i.routers) - 1; int(a.Shard) > last {
-		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))
+	if last := len(g.routers) - 1; int(a.Shard.Number) > last {
+		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard.Number))
 	}
 	return nil
 }
 
 // undeliverable takes back grants whose answer has reached no subscriber, and reports to a shard a probe that has not.
 func (i *intake) undeliverable(m *nats.Msg) {
+	routers := i.present.Load().routers
 	grants, probe := i.outbox.undeliverable.parse(m)
 	if probe != nil {
-		if shard := i.routers[probe.Shard].Local(); shard != nil {
+		if shard := routers.At(probe.Shard); shard != nil {
 			shard.NoListener(probe.Session, probe.Number)
 		}
 	}
 	for _, g := range grants {
 		resource, err := messages.DecodeKey(g.key)
-		if shard := i.routers[i.routers.ShardOf(g.key)].Local(); err == nil && shard != nil {
+		if shard := routers.At(routers.ShardOf(g.key)); err == nil && shard != nil {
 			// elsewhere the lease has been handed over, and expires
 			shard.Undeliverable(messages.Qualify(g.tenant, resource), g.token)
 		}

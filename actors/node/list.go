@@ -33,7 +33,7 @@ type lister struct {
 	cfg       Config
 	admission *admission
 	outbox    *outbox
-	routers   routing.Table
+	present   *present
 	peers     *peers // nil if the node is alone
 }
 
@@ -65,7 +65,8 @@ func (l *lister) listing(t *tenant, to messages.ReplyTo, payload []byte) (*messa
 	}
 	pattern, errPattern := messages.ParsePattern(r.GetPattern())
 	after, errAfter := l.after(of, r.GetAfter())
-	shard, errShard := l.shardOf(after.Resource)
+	g := l.present.Load()
+	shard, errShard := g.shardOf(after.Resource)
 	if err := cmp.Or(errPattern, errAfter, errShard); err != nil {
 		return nil, err
 	}
@@ -75,10 +76,16 @@ func (l *lister) listing(t *tenant, to messages.ReplyTo, payload []byte) (*messa
 	if to.Encoding == messages.JSON {
 		bytes = listBytesJSON
 	}
-	reply, err := l.collect(ctx, shard, actors.Listing{
+	ask := actors.Listing{
 		Tenant: of, Pattern: pattern, After: after, Limit: limit, Bytes: bytes, Waiters: r.GetWaiters(),
 		HeldBack: r.GetHeldBack(),
-	})
+	}
+	reply, err := l.collect(ctx, g, shard, ask)
+	for g != l.present.Load() && err != nil { // the shards have gone meanwhile
+		g = l.present.Load()
+		shard, _ = g.shardOf(after.Resource)
+		reply, err = l.collect(ctx, g, shard, ask)
+	}
 	if t != nil {
 		hideTenant(reply)
 	}
@@ -123,12 +130,12 @@ func hideTenant(r *messages.ListReply) {
 }
 
 // collect asks one shard after the other until the answer is full and a shard has more.
-func (l *lister) collect(ctx context.Context, shard uint32, ask actors.Listing) (*messages.ListReply, error) {
+func (l *lister) collect(ctx context.Context, g *generation, shard uint32, ask actors.Listing) (*messages.ListReply, error) {
 	reply := &messages.ListReply{}
 	limit, bytes := ask.Limit, ask.Bytes
-	for ; shard < l.cfg.Shards; shard++ {
+	for ; shard < g.Count; shard++ {
 		ask.Limit, ask.Bytes = limit-len(reply.Leases), bytes-proto.Size(reply)
-		part, err := l.part(ctx, shard, ask)
+		part, err := l.part(ctx, g, shard, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -169,10 +176,10 @@ func behind(l *messages.Lease, listed string) messages.Cursor {
 }
 
 // part asks one shard, and again while it has no owner.
-func (l *lister) part(ctx context.Context, shard uint32, ask actors.Listing) (actors.Listed, error) {
+func (l *lister) part(ctx context.Context, g *generation, shard uint32, ask actors.Listing) (actors.Listed, error) {
 	for {
-		listed, err := l.askOwner(ctx, shard, ask)
-		if err == nil || l.peers == nil {
+		listed, err := l.askOwner(ctx, g, shard, ask)
+		if err == nil || l.peers == nil || g != l.present.Load() {
 			return listed, err
 		}
 		select {
@@ -183,18 +190,18 @@ func (l *lister) part(ctx context.Context, shard uint32, ask actors.Listing) (ac
 	}
 }
 
-func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing) (actors.Listed, error) {
-	local, remote := l.routers[shard].Owner()
+func (l *lister) askOwner(ctx context.Context, g *generation, shard uint32, ask actors.Listing) (actors.Listed, error) {
+	local, remote := g.routers[shard].Owner()
 	switch {
 	case local != nil:
 		return local.List(ctx, ask)
 	case remote == 0:
-		return actors.Listed{}, l.routers[shard].NoOwner()
+		return actors.Listed{}, g.routers[shard].NoOwner()
 	}
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	part, err := l.peers.inquire(ctx, remote, &peer.Inquiry{
-		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After.String(),
+		Shard: shard, Generation: g.Generation, Pattern: ask.Pattern.String(), After: ask.After.String(),
 		Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
 		Waiters: ask.Waiters, HeldBack: ask.HeldBack, Tenant: ask.Tenant,
 	})
@@ -233,10 +240,12 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	if err := cmp.Or(errPattern, errAfter); err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
-	if ask.GetShard() >= l.cfg.Shards {
-		return &peer.Part{Error: fmt.Sprintf("there are %d shards, got %d", l.cfg.Shards, ask.GetShard())}
+	g := l.present.Load()
+	if ask.GetGeneration() != g.Generation || ask.GetShard() >= g.Count {
+		return &peer.Part{Error: fmt.Sprintf("there are %d shards of generation %d, got shard %d of generation %d", g.Count,
+			g.Generation, ask.GetShard(), ask.GetGeneration())}
 	}
-	local := l.routers[ask.GetShard()].Local()
+	local := g.routers.At(ask.GetShard())
 	if local == nil {
 		return &peer.Part{Error: fmt.Sprintf("shard %d is not at node %s", ask.GetShard(), l.cfg.Name)}
 	}
@@ -253,7 +262,7 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 }
 
 // shardOf returns the shard of a resource, by its qualified name, the first one for an empty name.
-func (l *lister) shardOf(qualified string) (uint32, error) {
+func (g *generation) shardOf(qualified string) (uint32, error) {
 	if qualified == "" {
 		return 0, nil
 	}
@@ -261,5 +270,5 @@ func (l *lister) shardOf(qualified string) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	return l.routers.ShardOf(key), nil
+	return g.routers.ShardOf(key), nil
 }

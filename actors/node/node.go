@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node/assignment"
 	"github.com/holdfast-io/holdfast/actors/node/identity"
-	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/actors/node/service"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
@@ -28,18 +27,20 @@ const flushTimeout = 10 * time.Second
 type Node struct {
 	cfg        Config
 	system     *actors.System
-	routers    routing.Table
+	present    *present
+	transport  *transport
 	outbox     *outbox
 	admission  *admission
 	intake     *intake
 	lister     *lister
-	starter    *starter
 	service    *service.Service
 	endpoints  *endpoints
 	statistics *statistics
 	// peers are the other nodes, and controller decides which shards are this node's; both are nil if it is alone.
 	peers      *peers
 	controller *assignment.Controller
+	// follower follows the register of generations; nil if the number of shards never changes.
+	follower *follower
 
 	closing sync.Once
 	lost    chan struct{}
@@ -50,7 +51,11 @@ type Node struct {
 // shard that could not be opened is logged and tried again, while the others serve.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	cfg.Tuning = cfg.Tuning.WithDefaults()
-	n := newNode(cfg)
+	former, err := formerOf(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	n := newNode(cfg, former)
 	for _, nc := range cfg.connections() {
 		nc.SetClosedHandler(func(*nats.Conn) { n.lose() })
 	}
@@ -61,24 +66,21 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 }
 
 // newNode connects the parts of a node; nothing is subscribed to yet.
-func newNode(cfg Config) *Node {
+func newNode(cfg Config, former []messages.Shards) *Node {
 	traces := &traces{clock: cfg.Clock, tracer: cfg.Tracer}
 	g := newGate(cfg.Capacity)
 	tenants := newTenants(cfg, g)
 	o := newOutbox(cfg.Outbox, cfg.Log, newAnswers(cfg.Clock, cfg.Observer), traces, tenants)
 	verifier := identity.New(cfg.Identity)
-	t := &transport{cfg: cfg, gate: g, outbox: o, traces: traces, tenants: tenants, verifier: verifier}
+	p := new(present)
+	t := &transport{cfg: cfg, present: p, gate: g, outbox: o, traces: traces, tenants: tenants, verifier: verifier}
 	if cfg.Peers != nil {
 		t.peers = newPeers(cfg.Peers, cfg.Prefix, cfg.Log, traces, t.notSent)
 	}
-	// A request that waits for an owner is small, and all shards may lack one at the same time.
-	room := min(cfg.Tuning.MaxPending, max(4*int(g.capacity.Pending)/int(cfg.Shards), 100))
-	var routers routing.Table
-	for shard := range cfg.Shards {
-		routers = append(routers, routing.NewRouter(shard, room, cfg.Clock, t))
-	}
+	p.Store(t.divide(messages.Shards{Generation: cfg.Generation, Count: cfg.Shards}, former))
+	o.generation.Store(cfg.Generation)
 	n := &Node{
-		cfg: cfg, system: actors.NewSystem(cfg.Log), routers: routers, outbox: o, peers: t.peers,
+		cfg: cfg, system: actors.NewSystem(cfg.Log), present: p, transport: t, outbox: o, peers: t.peers,
 		service: service.New(serviceName, cfg.Version, "locks with fencing tokens", map[string]string{
 			"node": cfg.Name, "prefix": string(cfg.Prefix),
 		}),
@@ -91,20 +93,43 @@ func newNode(cfg Config) *Node {
 	n.intake = &intake{
 		prefix: cfg.Prefix, clock: cfg.Clock, observed: cfg.Observer != nil, traces: traces, admission: n.admission,
 		outbox: o, transport: t,
-		verifier: verifier, routers: routers, peers: t.peers,
-		surveyor: newSurveyor(cfg, t, routers, o), tenants: tenants,
+		verifier: verifier, present: p, peers: t.peers,
+		surveyor: newSurveyor(cfg, t, p, o), tenants: tenants,
 	}
 	n.admission.own = []inbox{o.undeliverable.inbox, n.intake.surveyor.inbox}
-	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
+	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, present: p, peers: t.peers}
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
 	n.statistics = &statistics{
 		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, tenants: tenants,
 		live: make(map[*actors.Shard]struct{}), capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting,
 		storage: cfg.Storage,
 	}
-	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers,
-		statistics: n.statistics}
+	if offersReshard(cfg) {
+		n.follower = newFollower(n)
+	}
 	return n
+}
+
+// starter returns what starts the shards of a generation.
+func (n *Node) starter(g *generation, j *Journals) *starter {
+	cfg := n.cfg
+	cfg.Tuning = j.Tuning
+	s := &starter{
+		cfg: cfg, system: n.system, outbox: n.outbox, quota: n.transport.gate.quota, generation: g, journal: j.Journal,
+		statistics: n.statistics,
+	}
+	if n.follower != nil {
+		s.voided = n.follower.voided
+	}
+	return s
+}
+
+// use returns what the controller works with in a generation.
+func (n *Node) use(g *generation, j *Journals) assignment.Generation {
+	return assignment.Generation{
+		Routers: g.routers, StartShard: n.starter(g, j).startYielding,
+		Endpoint: func(shard uint32, open bool) bool { return n.endpoints.setDirect(g.Shard(shard), open) },
+	}
 }
 
 // Lost is closed when nothing is served any more: a connection of the node was closed for good, by Close or because
@@ -125,7 +150,7 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.open(ctx); err != nil {
 		return err
 	}
-	for _, s := range n.routers.Local() {
+	for _, s := range n.present.Load().routers.Local() {
 		if err := s.Opened(ctx); err != nil && ctx.Err() != nil {
 			return err
 		}
@@ -140,6 +165,9 @@ func (n *Node) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if n.follower != nil {
+		n.follower.start()
+	}
 	return nil
 }
 
@@ -148,28 +176,32 @@ func (n *Node) open(ctx context.Context) error {
 	if n.peers != nil {
 		return n.join(ctx)
 	}
-	for shard, r := range n.routers {
-		r.SetOwner(n.starter.start(uint32(shard)), 0)
-		if !n.endpoints.setDirect(uint32(shard), true) {
+	g := n.present.Load()
+	s := n.starter(g, n.journals())
+	for shard, r := range g.routers {
+		r.SetOwner(s.start(uint32(shard)), 0)
+		if !n.endpoints.setDirect(g.Shard(uint32(shard)), true) {
 			return fmt.Errorf("shard %d: its direct endpoint cannot be opened", shard)
 		}
 	}
 	return nil
 }
 
+// journals are those of the generation with which the node starts.
+func (n *Node) journals() *Journals { return &Journals{Journal: n.cfg.Journal, Tuning: n.cfg.Tuning} }
+
 // join lets the node participate in the deployment, and returns when it does.
 func (n *Node) join(ctx context.Context) error {
 	c := assignment.New(assignment.Config{
 		Node: &peer.Announcement{
 			Node: n.cfg.Name, Incarnation: n.peers.self, Version: n.cfg.Version, Shards: n.cfg.Shards,
-			Limits: n.cfg.Limits, Features: messages.FeaturesOfAll,
+			Limits: n.cfg.Limits, Features: offered(n.cfg), Generation: n.cfg.Generation,
 		},
-		Routers: n.routers, Clock: n.cfg.Clock, Log: n.cfg.Log, Audit: n.cfg.Audit, First: n.cfg.First,
+		Generation: n.use(n.present.Load(), n.journals()), Behind: n.follower.poke, Clock: n.cfg.Clock, Log: n.cfg.Log, Audit: n.cfg.Audit, First: n.cfg.First,
 		Leads:              n.cfg.Leads,
-		TransferLeadership: n.cfg.TransferLeadership, StartShard: n.starter.startYielding, Stopped: n.statistics.retire,
-		Endpoint: n.endpoints.setDirect, Announce: n.peers.announce,
+		TransferLeadership: n.cfg.TransferLeadership, Stopped: n.statistics.retire, Announce: n.peers.announce,
 	})
-	if err := n.peers.listen(ctx, c.Receive, n.intake.forwarded, n.lister.inquiry); err != nil {
+	if err := n.peers.listen(ctx, c.Receive, n.intake.forwarded, n.lister.inquiry, n.follower.receive); err != nil {
 		return fmt.Errorf("join the other nodes: %w", err)
 	}
 	n.controller = c
@@ -191,8 +223,11 @@ func (n *Node) listen() error {
 			return err
 		}
 	}
+	if err := n.endpoints.moveTo(n.present.Load()); err != nil {
+		return err
+	}
 	d := &discovery{
-		cfg: n.cfg, verifier: n.intake.verifier, tenants: n.intake.tenants, admission: n.admission, outbox: n.outbox,
+		cfg: n.cfg, present: n.present, verifier: n.intake.verifier, tenants: n.intake.tenants, admission: n.admission, outbox: n.outbox,
 		controller: n.controller,
 	}
 	if err := n.endpoints.add("info", messages.Prefix.Info, d.info); err != nil {
@@ -255,7 +290,7 @@ func (n *Node) SetTenants(limits map[string]TenantLimits) error {
 }
 
 // Owns reports whether the node owns a shard, as far as it knows. It does not block.
-func (n *Node) Owns(shard uint32) bool { return n.routers[shard].Local() != nil }
+func (n *Node) Owns(shard uint32) bool { return n.present.Load().routers.At(shard) != nil }
 
 // Close hands all shards over to other nodes if there are any, lets the requests on their way be answered, takes no
 // more, and closes shards and connections. What is not done when ctx ends is left undone.
@@ -266,7 +301,8 @@ func (n *Node) Close(ctx context.Context) error {
 }
 
 func (n *Node) close(ctx context.Context) error {
-	shards := n.routers.Local()
+	n.follower.stop()
+	shards := n.present.Load().routers.Local()
 	if n.controller != nil {
 		n.controller.Leave(ctx)
 		shards = n.controller.Shards()
@@ -282,7 +318,7 @@ func (n *Node) close(ctx context.Context) error {
 	if n.peers != nil {
 		errs = append(errs, n.peers.close(ctx))
 	}
-	for _, r := range n.routers {
+	for _, r := range n.present.Load().routers {
 		r.Expire(0)
 	}
 	n.admission.deferred.close()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime"
 	"strconv"
 	"strings"
@@ -43,9 +44,11 @@ type outbox struct {
 	dropped atomic.Uint64
 	// limitLog and dropLog let one line a second through.
 	limitLog, dropLog *rate.Sometimes
-	answers           *answers
-	traces            *traces
-	tenants           *tenants
+	// generation is that of the shards in use.
+	generation atomic.Uint32
+	answers    *answers
+	traces     *traces
+	tenants    *tenants
 }
 
 func newOutbox(nc *nats.Conn, log *slog.Logger, a *answers, t *traces, of *tenants) *outbox {
@@ -152,7 +155,7 @@ func (o *outbox) overloaded(to messages.ReplyTo, err error) {
 	}
 	e := ready.(encoded) //nolint:forcetypeassert // nothing else is stored
 	o.count(lease.Answer{To: to, Reply: e.reply})
-	if err := o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Header: e.header, Data: e.data}); err != nil {
+	if err := o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Header: o.headerOf(to, e.header), Data: e.data}); err != nil {
 		o.notSent(to, err)
 	}
 }
@@ -200,11 +203,21 @@ func (o *outbox) count(a lease.Answer) {
 func (o *outbox) publish(to messages.ReplyTo, reply string, m proto.Message, header nats.Header) {
 	data, err := messages.Encode(to.Encoding, m)
 	if err == nil {
-		err = o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Reply: reply, Header: header, Data: data})
+		err = o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Reply: reply, Header: o.headerOf(to, header), Data: data})
 	}
 	if err != nil {
 		o.notSent(to, err)
 	}
+}
+
+// headerOf returns the header of an answer, with the generation if its client does not know that.
+func (o *outbox) headerOf(to messages.ReplyTo, h nats.Header) nats.Header {
+	if !to.Origin.Former {
+		return h
+	}
+	with := nats.Header{messages.HeaderGeneration: {strconv.FormatUint(uint64(o.generation.Load()), 10)}}
+	maps.Copy(with, h)
+	return with
 }
 
 // notSent counts an answer that NATS has not taken.

@@ -72,7 +72,8 @@ func (p *peers) close(ctx context.Context) error {
 
 // listen subscribes to the announcements of all nodes and to the subjects of this one. It fails if the user of the
 // connection is not allowed to.
-func (p *peers) listen(ctx context.Context, receive func(*peer.Announcement), request, inquiry nats.MsgHandler) error {
+func (p *peers) listen(ctx context.Context, receive func(*peer.Announcement),
+	request, inquiry, resharding nats.MsgHandler) error {
 	return p.permitted(ctx, func() error {
 		for _, s := range []struct {
 			subject string
@@ -81,6 +82,7 @@ func (p *peers) listen(ctx context.Context, receive func(*peer.Announcement), re
 			{p.prefix.Announcement(">"), func(m *nats.Msg) { p.received(m, receive) }},
 			{p.prefix.NodeSubject(p.self, "*.>"), request},
 			{p.prefix.NodeSubject(p.self, listOp), inquiry},
+			{p.prefix.Resharding(), resharding},
 		} {
 			sub, err := p.nc.Subscribe(s.subject, s.handle)
 			if err == nil {

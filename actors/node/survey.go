@@ -30,7 +30,7 @@ type surveyor struct {
 	inbox     inbox
 	clock     actors.Clock
 	transport *transport
-	routers   routing.Table
+	present   *present
 	outbox    *outbox
 
 	mu sync.Mutex
@@ -50,9 +50,9 @@ type survey struct {
 	stop func() bool
 }
 
-func newSurveyor(cfg Config, t *transport, routers routing.Table, o *outbox) *surveyor {
+func newSurveyor(cfg Config, t *transport, p *present, o *outbox) *surveyor {
 	return &surveyor{
-		inbox: newInbox(cfg.Outbox), clock: cfg.Clock, transport: t, routers: routers, outbox: o,
+		inbox: newInbox(cfg.Outbox), clock: cfg.Clock, transport: t, present: p, outbox: o,
 		under: make(map[uint64]*survey), of: make(map[string]int),
 	}
 }
@@ -63,17 +63,19 @@ func (s *surveyor) ask(e routing.Envelope) {
 		s.transport.Refuse(e, err)
 		return
 	}
-	number, ok := s.begin(e.ReplyTo)
+	g := s.present.Load()
+	number, ok := s.begin(e.ReplyTo, len(g.routers))
 	if !ok {
 		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, or %d of the tenant, "+
 			"the most that may; try later", errPending, maxSurveys, maxTenantSurveys))
 		return
 	}
 	e.ReplyTo.Origin.Inner, e.ReplyTo.Origin.Trace = true, nil // the trace is that of the whole request
-	first := rand.IntN(len(s.routers))
-	for shard, r := range s.routers {
+	e.Generation = g.Generation
+	first := rand.IntN(len(g.routers))
+	for shard, r := range g.routers {
 		e.Shard = uint32(shard)
-		e.ReplyTo.Origin.Wanted = wantedShare((shard+first)%len(s.routers), len(s.routers))
+		e.ReplyTo.Origin.Wanted = wantedShare((shard+first)%len(g.routers), len(g.routers))
 		e.ReplyTo.Subject = s.subject(number, shard)
 		r.Route(e)
 	}
@@ -90,7 +92,7 @@ func wantedShare(place, shards int) int {
 }
 
 // begin notes a survey, unless there are too many.
-func (s *surveyor) begin(to messages.ReplyTo) (number uint64, ok bool) {
+func (s *surveyor) begin(to messages.ReplyTo, shards int) (number uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.under) >= maxSurveys || to.Origin.Tenant != "" && s.of[to.Origin.Tenant] >= maxTenantSurveys {
@@ -99,8 +101,8 @@ func (s *surveyor) begin(to messages.ReplyTo) (number uint64, ok bool) {
 	s.of[to.Origin.Tenant]++
 	s.last++
 	number = s.last
-	v := &survey{to: to, left: make(map[uint32]bool, len(s.routers))}
-	for shard := range s.routers {
+	v := &survey{to: to, left: make(map[uint32]bool, shards)}
+	for shard := range shards {
 		v.left[uint32(shard)] = true
 	}
 	s.under[number] = v

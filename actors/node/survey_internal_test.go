@@ -19,24 +19,24 @@ import (
 // So many requests may be at all shards, and one more when a shard has answered the last part of one.
 func TestSurveysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey),
+		s := &surveyor{clock: actors.SystemClock(), under: make(map[uint64]*survey),
 			of: make(map[string]int)}
 		var last uint64
 		for i := range maxSurveys {
-			number, ok := s.begin(messages.ReplyTo{Encoding: messages.JSON})
+			number, ok := s.begin(messages.ReplyTo{Encoding: messages.JSON}, 1)
 			if !ok {
 				t.Fatalf("survey %d is refused", i)
 			}
 			last = number
 		}
-		if _, ok := s.begin(messages.ReplyTo{}); ok || len(s.under) != maxSurveys {
+		if _, ok := s.begin(messages.ReplyTo{}, 1); ok || len(s.under) != maxSurveys {
 			t.Errorf("one too many is taken, of %d", len(s.under))
 		}
 		if !s.add(last, 0, []byte(`{"status":"RELEASED"}`)) {
 			t.Fatal("the answer of its only shard does not end it")
 		}
 		s.take(last).stop()
-		if _, ok := s.begin(messages.ReplyTo{}); !ok {
+		if _, ok := s.begin(messages.ReplyTo{}, 1); !ok {
 			t.Error("there is room, and a survey is refused")
 		}
 		for _, v := range s.under {
@@ -48,23 +48,23 @@ func TestSurveysAreBounded(t *testing.T) {
 // One tenant with its share of the surveys leaves room for others.
 func TestSurveysOfTenantsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey),
+		s := &surveyor{clock: actors.SystemClock(), under: make(map[uint64]*survey),
 			of: make(map[string]int)}
 		for i := range maxTenantSurveys {
-			if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}); !ok {
+			if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}, 1); !ok {
 				t.Fatalf("survey %d is refused", i)
 			}
 		}
-		if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}); ok {
+		if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}, 1); ok {
 			t.Error("one too many is taken")
 		}
 		for _, other := range []string{"B", ""} {
-			if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: other}}); !ok {
+			if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: other}}, 1); !ok {
 				t.Errorf("tenant %q has no room", other)
 			}
 		}
 		s.take(1).stop()
-		if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}); !ok {
+		if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}, 1); !ok {
 			t.Error("there is room, and a survey is refused")
 		}
 		for number := range s.under {
@@ -79,10 +79,10 @@ func TestSurveysOfTenantsAreBounded(t *testing.T) {
 // Who has seen where the shards answer one survey cannot answer the next one, and no client can have the node do it.
 func TestForgedSurveyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &surveyor{inbox: newInbox(&nats.Conn{}), clock: actors.SystemClock(), routers: make(routing.Table, 8),
+		s := &surveyor{inbox: newInbox(&nats.Conn{}), clock: actors.SystemClock(),
 			under: make(map[uint64]*survey), of: make(map[string]int)}
-		first, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
-		second, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
+		first, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON}, 8)
+		second, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON}, 8)
 		observed, forged := s.subject(first, 0), []byte(`{"status":"EXTENDED"}`)
 		for _, subject := range []string{
 			strings.TrimSuffix(observed, fmt.Sprintf("%d.0", first)) + fmt.Sprintf("%d.0", second),

@@ -126,8 +126,9 @@ func (t *tenant) prefix(p messages.Prefix) messages.Prefix {
 type tenants struct {
 	capacity Capacity
 	limits   *messages.Limits
-	shards   uint32
 	quota    *actors.Quota
+	// directSubjects is how many shards have direct subjects.
+	directSubjects atomic.Uint32
 	// setting lets one change at a time through.
 	setting sync.Mutex
 	present atomic.Pointer[map[string]*tenant] // never nil; not modified
@@ -136,9 +137,9 @@ type tenants struct {
 }
 
 func newTenants(cfg Config, g *gate) *tenants {
-	all := &tenants{capacity: g.capacity, limits: cfg.Limits, shards: cfg.Shards, quota: g.quota,
-		on: cfg.Tenants != nil}
+	all := &tenants{capacity: g.capacity, limits: cfg.Limits, quota: g.quota, on: cfg.Tenants != nil}
 	all.present.Store(new(map[string]*tenant))
+	all.directSubjects.Store(cfg.Shards)
 	return all
 }
 
@@ -173,7 +174,12 @@ func (s *tenants) check(limits map[string]TenantLimits) error {
 			return err
 		}
 	}
-	return CheckTenants(len(limits), s.shards)
+	return CheckTenants(len(limits), s.directSubjects.Load())
+}
+
+// fit returns an error unless the tenants of the node can have the subjects of a generation.
+func (s *tenants) fit(g *generation) error {
+	return CheckTenants(len(*s.present.Load()), g.directSubjects())
 }
 
 // set makes these the tenants. Those that stay keep what they have counted. old are the refusals that are no longer in

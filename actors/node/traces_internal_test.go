@@ -50,7 +50,9 @@ func TestNoRoomToForward(t *testing.T) {
 	x := &traces{clock: actors.SystemClock(), tracer: tracer}
 	refused := newQueue(1, func([]lease.Answer) {})
 	full := &peers{traces: x, forwarding: newQueue(0, func([]forwarding) {})}
-	out := &transport{cfg: Config{Shards: 1}, traces: x, peers: full,
+	p := new(present)
+	p.Store(&generation{Shards: messages.Shards{Count: 1}})
+	out := &transport{present: p, traces: x, peers: full,
 		outbox: &outbox{traces: x, lines: []*queue[lease.Answer]{refused}}}
 	out.Forward(1, routing.Envelope{ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: new(messages.Trace)}}})
 	for _, err := range []error{full.forwarding.close(t.Context()), refused.close(t.Context())} {

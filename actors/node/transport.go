@@ -17,10 +17,11 @@ import (
 // transport delivers requests to shards, forwards them to other nodes and refuses them. It implements
 // routing.Transport.
 type transport struct {
-	cfg    Config
-	gate   *gate
-	outbox *outbox
-	traces *traces
+	cfg     Config
+	present *present
+	gate    *gate
+	outbox  *outbox
+	traces  *traces
 	// tenants have limits of their own.
 	tenants *tenants
 	// verifier knows which requests need a verified sender; nil: none.
@@ -168,5 +169,5 @@ func (t *transport) notSent(e routing.Envelope, err error) {
 
 // Refuse implements routing.Transport.
 func (t *transport) Refuse(e routing.Envelope, err error) {
-	t.outbox.refuse(messages.ShardOf(e.Key, t.cfg.Shards), e.ReplyTo, refusalOf(err))
+	t.outbox.refuse(messages.ShardOf(e.Key, t.present.Load().Count), e.ReplyTo, refusalOf(err))
 }

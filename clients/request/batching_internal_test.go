@@ -147,7 +147,7 @@ func TestAnswersToABatch(t *testing.T) {
 			s.SetDeployment(1, []string{messages.FeatureBatch})
 			s.batching.prove()
 			if c.serve != nil {
-				sub, err := nc.Subscribe(prefix.Batch(shard), func(m *nats.Msg) {
+				sub, err := nc.Subscribe(prefix.Batch(messages.Shard{Number: shard}), func(m *nats.Msg) {
 					calls, err := messages.SplitBatch(messages.Protobuf, m.Data)
 					if err != nil {
 						t.Error(err)

@@ -25,7 +25,7 @@ func (r Route) of(p messages.Prefix) string {
 	case r.subject != "":
 		return r.subject
 	case r.direct:
-		return p.Direct(r.shard, r.op, r.key)
+		return p.Direct(messages.Shard{Number: r.shard}, r.op, r.key)
 	default:
 		return p.Operation(r.op, r.key)
 	}

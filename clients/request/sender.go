@@ -298,7 +298,7 @@ func (s *Sender) tryBatch(queue []*attempt) {
 }
 
 func (s *Sender) publishBatch(shard uint32, id uint64, payload []byte) error {
-	return s.publishTo(s.router.prefix.Batch(shard), s.names.of(id, true), nil, payload)
+	return s.publishTo(s.router.prefix.Batch(messages.Shard{Number: shard}), s.names.of(id, true), nil, payload)
 }
 
 // finish publishes what needs no answer, and takes leave of the connection.

@@ -272,7 +272,7 @@ func TestRestoreReplicas(t *testing.T) {
 		`^$`)
 	js := stand.Value(jetstream.New(servers[0].Connect(t)))(t)
 	for shard := range uint32(2) {
-		stream, err := js.Stream(t.Context(), "KV_"+messages.DefaultPrefix.Bucket(shard))
+		stream, err := js.Stream(t.Context(), "KV_"+messages.DefaultPrefix.Bucket(messages.Shard{Number: shard}))
 		if err != nil || stream.CachedInfo().Config.Replicas != 3 {
 			t.Errorf("shard %d: %v, error %v", shard, stream, err)
 		}

@@ -375,7 +375,7 @@ func TestDoctorFindsAShardWithoutSubscriber(t *testing.T) {
 		found[r.Check] = r
 		if r.Check == "nodes" {
 			node.kill(t)
-			stand.WaitNoResponders(t, nc, messages.DefaultPrefix.Direct(0, messages.OpGet, "probe"))
+			stand.WaitNoResponders(t, nc, messages.DefaultPrefix.Direct(messages.Shard{Number: 0}, messages.OpGet, "probe"))
 		}
 	})
 	if f := found["commits"].Findings; len(f) != 1 || f[0].State != doctor.Problem ||

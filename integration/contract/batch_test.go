@@ -80,7 +80,7 @@ func (c *client) inbox(e messages.Encoding) *inbox {
 // publish sends a payload as a batch.
 func (c *client) publish(reply string, payload []byte) {
 	c.Helper()
-	m := &nats.Msg{Subject: messages.DefaultPrefix.Batch(batchShard), Reply: reply, Data: payload}
+	m := &nats.Msg{Subject: messages.DefaultPrefix.Batch(messages.Shard{Number: batchShard}), Reply: reply, Data: payload}
 	if err := c.nc.PublishMsg(m); err != nil {
 		c.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func (i *inbox) all(n int) map[uint64]*messages.Reply {
 		}
 	}
 	key := keysOf("behind", 1)[0]
-	i.wantNothing(i.sub, func() { i.client.ask(messages.DefaultPrefix.Direct(batchShard, messages.OpGet, key), ``) })
+	i.wantNothing(i.sub, func() { i.client.ask(messages.DefaultPrefix.Direct(messages.Shard{Number: batchShard}, messages.OpGet, key), ``) })
 	return got
 }
 

@@ -84,7 +84,7 @@ func TestCorruptBuckets(t *testing.T) {
 			}
 			s.StopNode()
 			js := stand.Value(natsjs.New(s.Connect()))(t)
-			test.spoil(t, js, messages.DefaultPrefix.Bucket(0))
+			test.spoil(t, js, messages.DefaultPrefix.Bucket(messages.Shard{Number: 0}))
 			s.StartNode()
 
 			m := c.send(&nats.Msg{Subject: "holdfast.get." + resources[0]})

@@ -59,8 +59,8 @@ func extract(archive, dir string) error {
 	}
 }
 
-// plainFormat is that of records without blocks and shortest holds, which the version before reads.
-const plainFormat = 3
+// plainFormat is that of records without blocks and shortest holds, and blockFormat that of records with them.
+const plainFormat, blockFormat = 3, 4
 
 // stored says what a shard's bucket has.
 type stored struct {
@@ -262,7 +262,7 @@ func TestDataOfFormat2(t *testing.T) {
 	c.commitUntilCompacted()
 	s.Restart()
 	formats := []uint32{readBucket(s, 0).pages["p"], readBucket(s, 1).pages["p"]}
-	if slices.Sort(formats); !slices.Equal(formats, []uint32{plainFormat, journal.Format}) {
+	if slices.Sort(formats); !slices.Equal(formats, []uint32{plainFormat, blockFormat}) {
 		t.Errorf("the shards have pages of the formats %v", formats)
 	}
 }
@@ -276,18 +276,18 @@ func TestFormatOfBlocksAndRests(t *testing.T) {
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000,"tokens":1}`)
 	c.want(messages.Status_EXTENDED, 1, extend, `{"owner":"a","ttl_ms":60000,"tokens":1}`)
 	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a"}`)
-	if b := readBucket(s, 0); b.commits[journal.Format] > 0 || b.commits[plainFormat] < 4 {
+	if b := readBucket(s, 0); b.commits[blockFormat] > 0 || b.commits[plainFormat] < 4 {
 		t.Errorf("without a block: %+v", b)
 	}
 	c.want(messages.Status_GRANTED, 2, acquire, `{"owner":"a","ttl_ms":60000}`)
 	c.want(messages.Status_EXTENDED, 2, extend, `{"owner":"a","ttl_ms":60000,"tokens":2}`)
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.resting", `{"owner":"a","ttl_ms":60000,"min_hold_ms":3600000}`)
 	c.want(messages.Status_RELEASED, 0, "holdfast.release.resting", `{"owner":"a"}`)
-	if b := readBucket(s, 0); b.commits[journal.Format] != 3 {
+	if b := readBucket(s, 0); b.commits[blockFormat] != 3 {
 		t.Errorf("with a block and a rest: %+v", b)
 	}
 	c.commitUntilCompacted()
-	if b := readBucket(s, 0); b.pages["p"] != journal.Format {
+	if b := readBucket(s, 0); b.pages["p"] != blockFormat {
 		t.Errorf("compacted to %+v", b)
 	}
 	s.Restart()
@@ -301,7 +301,7 @@ func TestFormatOfBlocksAndRests(t *testing.T) {
 	c.want(messages.Status_GRANTED, 4, acquire, `{"owner":"b","ttl_ms":60000}`)
 	c.want(messages.Status_GRANTED, 2, "holdfast.acquire.resting", `{"owner":"b","ttl_ms":60000}`)
 	c.commitUntilCompacted()
-	if b := readBucket(s, 0); b.pages["p"] != plainFormat || b.commits[journal.Format] > 0 {
+	if b := readBucket(s, 0); b.pages["p"] != plainFormat || b.commits[blockFormat] > 0 {
 		t.Errorf("when the block and the rest are over: %+v", b)
 	}
 }

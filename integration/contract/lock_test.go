@@ -152,11 +152,11 @@ func TestDirectDoor(t *testing.T) {
 	_, c := start(t)
 	key := "orders.42"
 	shard := messages.ShardOf(key, 4)
-	c.want(messages.Status_GRANTED, 1, messages.DefaultPrefix.Direct(shard, messages.OpAcquire, key),
+	c.want(messages.Status_GRANTED, 1, messages.DefaultPrefix.Direct(messages.Shard{Number: shard}, messages.OpAcquire, key),
 		`{"owner":"a","ttl_ms":30000}`)
 	c.want(messages.Status_HELD, 1, get, ``)
 	other := (shard + 1) % 4
-	c.wantInvalid(&nats.Msg{Subject: messages.DefaultPrefix.Direct(other, messages.OpGet, key)}, messages.JSON,
+	c.wantInvalid(&nats.Msg{Subject: messages.DefaultPrefix.Direct(messages.Shard{Number: other}, messages.OpGet, key)}, messages.JSON,
 		"shard", fmt.Sprint(shard), "of 4 shards")
 }
 

@@ -275,7 +275,7 @@ func TestWantedGoesOn(t *testing.T) {
 	inbox.all(len(acquires))
 	keep := func() []string {
 		t.Helper()
-		return c.want(messages.Status_EXTENDED, 0, messages.DefaultPrefix.Direct(batchShard, messages.OpKeep, session),
+		return c.want(messages.Status_EXTENDED, 0, messages.DefaultPrefix.Direct(messages.Shard{Number: batchShard}, messages.OpKeep, session),
 			`{"ttl_ms":3600000,"notices":true}`).GetWanted()
 	}
 	wantAll := func(sizes ...int) {

@@ -86,13 +86,13 @@ func (q *requester) encode(request proto.Message) (subject string, payload []byt
 		q.Fatalf("%T is no request", request)
 	}
 	if q.batched {
-		return messages.DefaultPrefix.Batch(batchShard), q.client.encode(q.encoding, b)
+		return messages.DefaultPrefix.Batch(messages.Shard{Number: batchShard}), q.client.encode(q.encoding, b)
 	}
 	payload, err := messages.Encode(q.encoding, request)
 	if err != nil {
 		q.Fatal(err)
 	}
-	return messages.DefaultPrefix.Direct(batchShard, op, q.key), payload
+	return messages.DefaultPrefix.Direct(messages.Shard{Number: batchShard}, op, q.key), payload
 }
 
 // reply returns the answer, which must come, after it has checked the headers of an error.

@@ -107,7 +107,7 @@ func TestSessionOfAShard(t *testing.T) {
 			if got[4].GetHeld() != 3 {
 				t.Errorf("keep: %v", got[4])
 			}
-			c.want(messages.Status_NOT_HELD, 0, messages.DefaultPrefix.Direct(batchShard, messages.OpKeep, session),
+			c.want(messages.Status_NOT_HELD, 0, messages.DefaultPrefix.Direct(messages.Shard{Number: batchShard}, messages.OpKeep, session),
 				`{"ttl_ms":1000}`)
 			r := c.want(messages.Status_HELD, 1, "holdfast.get."+keysOf("s", 1)[0], ``)
 			if r.GetLease().GetSession() != "" {

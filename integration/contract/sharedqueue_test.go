@@ -154,7 +154,7 @@ func TestSharedLeasesOfABatchWithoutAListener(t *testing.T) {
 			b.acquire(q.key, reader(fmt.Sprint("gone", i)))
 		}
 		b.acquire(q.key, reader("there")) // the same request: it is not taken back
-		stand.Must(t, c.nc.PublishMsg(&nats.Msg{Subject: messages.DefaultPrefix.Batch(batchShard), Reply: "_INBOX.x",
+		stand.Must(t, c.nc.PublishMsg(&nats.Msg{Subject: messages.DefaultPrefix.Batch(messages.Shard{Number: batchShard}), Reply: "_INBOX.x",
 			Data: c.encode(e, b)}))
 		q.until("one is left", func() bool {
 			r := q.want(messages.Status_GRANTED, 0,

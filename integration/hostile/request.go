@@ -66,7 +66,7 @@ func (d dice) request() request {
 	}
 	r.subject = prefix.Operation(op, key)
 	if d.chance(60) {
-		r.subject = prefix.Direct(shard, op, key)
+		r.subject = prefix.Direct(messages.Shard{Number: shard}, op, key)
 	}
 	r.payload = encode(r.encoding, d.body(op))
 	return r
@@ -211,7 +211,7 @@ func (d dice) value(f protoreflect.FieldDescriptor) any {
 
 // batch returns a batch for resources of the attackers alone: the right to send one is a right to every resource.
 func (d dice) batch() request {
-	r := request{subject: messages.DefaultPrefix.Batch(d.shard())}
+	r := request{subject: messages.DefaultPrefix.Batch(messages.Shard{Number: d.shard()})}
 	ops := slices.DeleteFunc(slices.Clone(messages.Operations), messages.Operation.OfSession)
 	for i := range one(d, 0, 1, 3, 20, messages.MaxBatchCalls+1) {
 		op := one(d, ops...)

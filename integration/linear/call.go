@@ -59,13 +59,13 @@ func (c *client) begin(r *resource, o Operation) (*call, error) {
 	q.subject = c.Prefix.Operation(o.Kind, key)
 	switch {
 	case c.batched:
-		q.subject, q.encoding = c.Prefix.Batch(shard), c.encoding // also of a request without fields
+		q.subject, q.encoding = c.Prefix.Batch(messages.Shard{Number: shard}), c.encoding // also of a request without fields
 		if payload, err = messages.Encode(messages.Protobuf, body(o)); err != nil {
 			return nil, err
 		}
 		q.batch = func(id uint64) ([]byte, error) { return batch(c.encoding, id, key, o.Kind, payload) }
 	case c.direct, o.ofSession():
-		q.subject = c.Prefix.Direct(shard, o.Kind, key)
+		q.subject = c.Prefix.Direct(messages.Shard{Number: shard}, o.Kind, key)
 	}
 	r.count.Add(1)
 	return q, nil

@@ -34,6 +34,8 @@ var (
 	// batches are of all operations, unheard one whose client is gone.
 	batches = suite{folder: "integration/contract", run: "^TestBatchOfAllOperations$"}
 	unheard = suite{folder: "integration/contract", run: "^TestBatchWithoutAListener$"}
+	// formerSubjects are those of shards that the deployment had before.
+	formerSubjects = suite{folder: "integration/reshard", run: "^TestFormerSubjects$"}
 	// names are more than the node may remember.
 	names = suite{folder: "integration/soak", run: "^TestNames$"}
 	// sessions are of resources without a node; keeps and ends are of a shard.
@@ -1043,5 +1045,68 @@ var mutants = []mutant{
 		edits: []edit{{"actors/lease/block.go", "case false:"}},
 		found: suite{folder: "actors/lease", run: "^TestBlocksAreBounded$"},
 		says:  `want OVERLOADED`,
+	},
+	{
+		name:  "ClosedJournalIsOpened",
+		harm:  "a node that slept through another number of shards grants locks that others hold in the new shards",
+		edits: []edit{{"actors/opening.go", "case true:"}},
+		found: suite{folder: "actors", run: "^TestClosedJournal$"},
+		says:  `a journal that is closed for good`,
+	},
+	{
+		name:  "EventsBehindAClosedJournal",
+		harm:  "the last events before another number of shards are never published",
+		edits: []edit{{"actors/handover.go", "if false {"}},
+		found: suite{folder: "actors", run: "^TestCloseJournalWithoutEvents$"},
+		says:  `it was closed`,
+	},
+	{
+		name:  "WaitBeginsAnewInTheNextGeneration",
+		harm:  "a request waits for longer than it may when the number of shards changes",
+		edits: []edit{{"actors/node/routing/router.go", ""}},
+		found: suite{folder: "actors/node/routing", run: "^TestNextGeneration$"},
+		says:  `were refused that have waited`,
+	},
+	{
+		name:  "FormerSubjectsAreDirect",
+		harm:  "a client that has slept through another number of shards is refused for ever",
+		edits: []edit{{"actors/node/intake.go", "a.Direct = a.Direct || g.serves(a)"}},
+		found: formerSubjects,
+		says:  `INVALID`,
+	},
+	{
+		name:  "FormerSubjectForgottenOnTheWay",
+		harm:  "a client goes on to use the direct subjects of former shards, and each request takes another hop",
+		edits: []edit{{"actors/node/routing/envelope.go", ""}},
+		found: formerSubjects,
+		says:  `generation "", want "2"`,
+	},
+	{
+		name:  "ReshardForgetsTheLowWaterMark",
+		harm:  "a token is issued again of a name that was forgotten before the number of shards changed",
+		edits: []edit{{"cmd/holdfast/reshard/journals.go", ""}},
+		found: suite{folder: "cmd/holdfast/reshard", run: "^TestTargetsHaveEverything$"},
+		says:  `the low-water mark is 0`,
+	},
+	{
+		name:  "ReshardCopiesOpenJournals",
+		harm:  "locks that are granted while the number of shards changes are lost",
+		edits: []edit{{"cmd/holdfast/reshard/journals.go", "if true {"}},
+		found: suite{folder: "cmd/holdfast/reshard", run: "^TestOpenJournals$"},
+		says:  `it was copied`,
+	},
+	{
+		name:  "ReshardRepeatsPositions",
+		harm:  "ids of events repeat after the number of shards has changed",
+		edits: []edit{{"cmd/holdfast/reshard/journals.go", "case false:"}},
+		found: suite{folder: "cmd/holdfast/reshard", run: "^TestJournalsThatCannotFollow$"},
+		says:  `want beyond the beginning`,
+	},
+	{
+		name:  "EventOfAFormerShardStoredAgain",
+		harm:  "an owner that was paused stores an event behind later ones of the resource in another shard",
+		edits: []edit{{"jetstream/eventlog/publish.go", "has = err == nil && id.Shard == e.GetShard() && !id.Before(e.ID())"}},
+		found: suite{folder: "jetstream/eventlog", run: "^TestRetainedOnceInAllGenerations$"},
+		says:  `2 events of shard 0, want 1`,
 	},
 }

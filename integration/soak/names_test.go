@@ -227,7 +227,7 @@ func (n *names) shards(nc *nats.Conn, visit func(jetstream.Stream)) {
 		n.Fatal(err)
 	}
 	for shard := range uint32(nameShards) {
-		s, err := js.Stream(n.Context(), "KV_"+messages.DefaultPrefix.Bucket(shard))
+		s, err := js.Stream(n.Context(), "KV_"+messages.DefaultPrefix.Bucket(messages.Shard{Number: shard}))
 		if err != nil {
 			n.Fatal(err)
 		}

@@ -149,7 +149,7 @@ func TestErrorsHideTheTenant(t *testing.T) {
 		a.want(messages.Status_INVALID, op, "=1FX=1Fa", "")
 		// A direct subject of the wrong shard, for one of the two.
 		for shard := range uint32(2) {
-			a.send(a.prefix.Direct(shard, op, key), body)
+			a.send(a.prefix.Direct(messages.Shard{Number: shard}, op, key), body)
 		}
 	}
 	a.send(a.prefix.List(), `{"limit":5000}`)
@@ -162,7 +162,7 @@ func TestErrorsHideTheTenant(t *testing.T) {
 			t.Errorf("list with %s is not refused: %v", body, r)
 		}
 	}
-	if answer := a.send(a.prefix.Batch(0), `{"calls":[{"id":"1","key":"a","get":{}}]}`); !strings.Contains(string(answer.Data), "INVALID") {
+	if answer := a.send(a.prefix.Batch(messages.Shard{Number: 0}), `{"calls":[{"id":"1","key":"a","get":{}}]}`); !strings.Contains(string(answer.Data), "INVALID") {
 		t.Errorf("a batch through an import: got %s", answer.Data)
 	}
 	// A queue that is full names the resource.

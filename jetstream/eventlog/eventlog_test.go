@@ -136,6 +136,26 @@ func TestRetainedOnce(t *testing.T) {
 }
 
 // Several publishers of one shard, none of which knows of the others, each with batches of its own.
+// An event is not stored behind those of the same resource in a later generation of shards, whatever shard has them.
+func TestRetainedOnceInAllGenerations(t *testing.T) {
+	t.Parallel()
+	nc := jstest.MustConnect(t, jstest.MustStart(t))
+	s := mustRetain(t, nc, eventlog.Config{Retention: time.Hour})
+	event := func(shard uint32, position, token uint64) []*messages.Event {
+		return journal.Events(shard, position, &journal.Commit{Changes: []*journal.Change{{
+			Kind:  messages.Event_ACQUIRED,
+			Grant: &journal.Grant{Resource: "r", Owner: "test", Token: token, TtlMs: 1000},
+		}}})
+	}
+	for _, events := range [][]*messages.Event{event(0, 7, 1), event(3, 1007, 2)} {
+		mustPublish(t, s, events)
+	}
+	waitOutWindow(t, nc)
+	mustPublish(t, s, event(0, 7, 1)) // by an owner that was paused
+	wantRetained(t, nc, 0, event(0, 7, 1))
+	wantRetained(t, nc, 3, event(3, 1007, 2))
+}
+
 func TestRetainedOnceByRivals(t *testing.T) {
 	t.Parallel()
 	server := jstest.MustStart(t)

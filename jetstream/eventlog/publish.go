@@ -47,7 +47,8 @@ func (s *Stream) Wants(string) bool { return true }
 // been stored; the same call again stores the rest.
 //
 // Two rules make it exactly once. The events of a shard are published in their order, so the stream has all
-// events before one that it has, and the last message on an event's subject shows whether it has that event.
+// events before one that it has, and the last message on an event's subject shows whether it has that event. It may be
+// of another generation of shards, which begins above all positions of the one before.
 // And the first message of a batch is stored only if that message is still the last one. Another publisher of
 // the shard, such as a paused predecessor, has either stored the first event of the batch, and then none of the
 // batch is stored again, or its own batch is refused.
@@ -92,7 +93,7 @@ func (s *Stream) last(ctx context.Context, e *messages.Event) (sequence uint64, 
 		return 0, false, fmt.Errorf("stream %s: cannot find out whether it has event %s: %w", s.name, e.ID(), err)
 	}
 	id, err := messages.ParseEventID(m.Header.Get(messages.HeaderEventID))
-	has = err == nil && id.Shard == e.GetShard() && !id.Before(e.ID())
+	has = err == nil && !id.Before(e.ID()) // mutant: EventOfAFormerShardStoredAgain
 	return m.Sequence, has, nil
 }
 

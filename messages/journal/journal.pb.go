@@ -33,6 +33,7 @@ type Record struct {
 	//
 	//	*Record_Commit
 	//	*Record_Page
+	//	*Record_Register
 	Body          isRecord_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -100,6 +101,15 @@ func (x *Record) GetPage() *Page {
 	return nil
 }
 
+func (x *Record) GetRegister() *Register {
+	if x != nil {
+		if x, ok := x.Body.(*Record_Register); ok {
+			return x.Register
+		}
+	}
+	return nil
+}
+
 type isRecord_Body interface {
 	isRecord_Body()
 }
@@ -112,9 +122,214 @@ type Record_Page struct {
 	Page *Page `protobuf:"bytes,3,opt,name=page,proto3,oneof"`
 }
 
+type Record_Register struct {
+	// Only in the bucket of the register.
+	Register *Register `protobuf:"bytes,4,opt,name=register,proto3,oneof"`
+}
+
 func (*Record_Commit) isRecord_Body() {}
 
 func (*Record_Page) isRecord_Body() {}
+
+func (*Record_Register) isRecord_Body() {}
+
+// Register says which generation of shards a deployment uses. It is the last record of a bucket of its own. Without it,
+// generation 0 is in use. Each write names the position of the one that it replaces.
+type Register struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Present *Generation            `protobuf:"bytes,1,opt,name=present,proto3" json:"present,omitempty"`
+	// Those that were in use before, the oldest first.
+	Former []*Generation `protobuf:"bytes,2,rep,name=former,proto3" json:"former,omitempty"`
+	// The highest generation that was ever begun. The number of one that was voided is not used again.
+	Begun uint32 `protobuf:"varint,3,opt,name=begun,proto3" json:"begun,omitempty"`
+	// The change that is under way; none: there is none.
+	Reshard       *Reshard `protobuf:"bytes,4,opt,name=reshard,proto3" json:"reshard,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Register) Reset() {
+	*x = Register{}
+	mi := &file_messages_journal_journal_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Register) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Register) ProtoMessage() {}
+
+func (x *Register) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_journal_journal_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Register.ProtoReflect.Descriptor instead.
+func (*Register) Descriptor() ([]byte, []int) {
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Register) GetPresent() *Generation {
+	if x != nil {
+		return x.Present
+	}
+	return nil
+}
+
+func (x *Register) GetFormer() []*Generation {
+	if x != nil {
+		return x.Former
+	}
+	return nil
+}
+
+func (x *Register) GetBegun() uint32 {
+	if x != nil {
+		return x.Begun
+	}
+	return 0
+}
+
+func (x *Register) GetReshard() *Reshard {
+	if x != nil {
+		return x.Reshard
+	}
+	return nil
+}
+
+// Generation is a division of all resources into shards.
+type Generation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    uint32                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Shards        uint32                 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Generation) Reset() {
+	*x = Generation{}
+	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Generation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Generation) ProtoMessage() {}
+
+func (x *Generation) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Generation.ProtoReflect.Descriptor instead.
+func (*Generation) Descriptor() ([]byte, []int) {
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Generation) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Generation) GetShards() uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+// Reshard is a change to another generation of shards. Its coordinator ends it with a register in which that generation
+// is the present one, and anybody may void it by a register without it. The first of these writes decides.
+type Reshard struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Next  *Generation            `protobuf:"bytes,1,opt,name=next,proto3" json:"next,omitempty"`
+	// The coordinator, by a random name, and where it runs.
+	Coordinator string `protobuf:"bytes,2,opt,name=coordinator,proto3" json:"coordinator,omitempty"`
+	Host        string `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	// Unix time of its beginning, informational.
+	AtMs          int64 `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reshard) Reset() {
+	*x = Reshard{}
+	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reshard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reshard) ProtoMessage() {}
+
+func (x *Reshard) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reshard.ProtoReflect.Descriptor instead.
+func (*Reshard) Descriptor() ([]byte, []int) {
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Reshard) GetNext() *Generation {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *Reshard) GetCoordinator() string {
+	if x != nil {
+		return x.Coordinator
+	}
+	return ""
+}
+
+func (x *Reshard) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Reshard) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
 
 // Commit is one append to the journal: all decisions of the owner since the previous commit.
 type Commit struct {
@@ -136,14 +351,17 @@ type Commit struct {
 	Published uint64 `protobuf:"varint,7,opt,name=published,proto3" json:"published,omitempty"`
 	// In the last commit of a writer that hands the shard over. A next owner that takes the shard over right behind this
 	// commit goes on with it; anyone else ignores it.
-	HandOver      *HandOver `protobuf:"bytes,8,opt,name=hand_over,json=handOver,proto3" json:"hand_over,omitempty"`
+	HandOver *HandOver `protobuf:"bytes,8,opt,name=hand_over,json=handOver,proto3" json:"hand_over,omitempty"`
+	// In the last commit of a journal whose deployment gets another number of shards. Its writer decides nothing more.
+	// Whether it is final, the register of generations says.
+	Closed        *Closed `protobuf:"bytes,9,opt,name=closed,proto3" json:"closed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_messages_journal_journal_proto_msgTypes[1]
+	mi := &file_messages_journal_journal_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -155,7 +373,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[1]
+	mi := &file_messages_journal_journal_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -168,7 +386,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{1}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Commit) GetEpoch() uint64 {
@@ -227,6 +445,67 @@ func (x *Commit) GetHandOver() *HandOver {
 	return nil
 }
 
+func (x *Commit) GetClosed() *Closed {
+	if x != nil {
+		return x.Closed
+	}
+	return nil
+}
+
+// Closed says where the resources of a closed journal are from then on.
+type Closed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The next generation of shards, above 0, and how many it has.
+	Generation    uint32 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Shards        uint32 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Closed) Reset() {
+	*x = Closed{}
+	mi := &file_messages_journal_journal_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Closed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Closed) ProtoMessage() {}
+
+func (x *Closed) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_journal_journal_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Closed.ProtoReflect.Descriptor instead.
+func (*Closed) Descriptor() ([]byte, []int) {
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Closed) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Closed) GetShards() uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
 // HandOver is what only the memory of a shard's owner has when it lets the shard go. It may leave some out.
 type HandOver struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -244,7 +523,7 @@ type HandOver struct {
 
 func (x *HandOver) Reset() {
 	*x = HandOver{}
-	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	mi := &file_messages_journal_journal_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -256,7 +535,7 @@ func (x *HandOver) String() string {
 func (*HandOver) ProtoMessage() {}
 
 func (x *HandOver) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	mi := &file_messages_journal_journal_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -269,7 +548,7 @@ func (x *HandOver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOver.ProtoReflect.Descriptor instead.
 func (*HandOver) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{2}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *HandOver) GetLeftMs() map[uint64]uint32 {
@@ -309,7 +588,7 @@ type EndedRequest struct {
 
 func (x *EndedRequest) Reset() {
 	*x = EndedRequest{}
-	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	mi := &file_messages_journal_journal_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +600,7 @@ func (x *EndedRequest) String() string {
 func (*EndedRequest) ProtoMessage() {}
 
 func (x *EndedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	mi := &file_messages_journal_journal_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +613,7 @@ func (x *EndedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedRequest.ProtoReflect.Descriptor instead.
 func (*EndedRequest) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{3}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EndedRequest) GetRequest() []byte {
@@ -378,7 +657,7 @@ type Sharers struct {
 
 func (x *Sharers) Reset() {
 	*x = Sharers{}
-	mi := &file_messages_journal_journal_proto_msgTypes[4]
+	mi := &file_messages_journal_journal_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -390,7 +669,7 @@ func (x *Sharers) String() string {
 func (*Sharers) ProtoMessage() {}
 
 func (x *Sharers) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[4]
+	mi := &file_messages_journal_journal_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -403,7 +682,7 @@ func (x *Sharers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sharers.ProtoReflect.Descriptor instead.
 func (*Sharers) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{4}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Sharers) GetResource() string {
@@ -439,7 +718,7 @@ type Writer struct {
 
 func (x *Writer) Reset() {
 	*x = Writer{}
-	mi := &file_messages_journal_journal_proto_msgTypes[5]
+	mi := &file_messages_journal_journal_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -451,7 +730,7 @@ func (x *Writer) String() string {
 func (*Writer) ProtoMessage() {}
 
 func (x *Writer) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[5]
+	mi := &file_messages_journal_journal_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -464,7 +743,7 @@ func (x *Writer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Writer.ProtoReflect.Descriptor instead.
 func (*Writer) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{5}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Writer) GetNode() string {
@@ -502,7 +781,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_messages_journal_journal_proto_msgTypes[6]
+	mi := &file_messages_journal_journal_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +793,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[6]
+	mi := &file_messages_journal_journal_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +806,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{6}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Change) GetKind() messages.Event_Kind {
@@ -614,7 +893,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_messages_journal_journal_proto_msgTypes[7]
+	mi := &file_messages_journal_journal_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +905,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[7]
+	mi := &file_messages_journal_journal_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +918,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{7}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Grant) GetResource() string {
@@ -808,7 +1087,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_messages_journal_journal_proto_msgTypes[8]
+	mi := &file_messages_journal_journal_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +1099,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[8]
+	mi := &file_messages_journal_journal_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +1112,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{8}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Page) GetPrefix() uint32 {
@@ -907,7 +1186,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_messages_journal_journal_proto_msgTypes[9]
+	mi := &file_messages_journal_journal_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +1198,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[9]
+	mi := &file_messages_journal_journal_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +1211,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{9}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Entry) GetGrant() *Grant {
@@ -1011,7 +1290,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_messages_journal_journal_proto_msgTypes[10]
+	mi := &file_messages_journal_journal_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1302,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[10]
+	mi := &file_messages_journal_journal_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1315,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{10}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Loss) GetGrant() *Grant {
@@ -1057,12 +1336,29 @@ var File_messages_journal_journal_proto protoreflect.FileDescriptor
 
 const file_messages_journal_journal_proto_rawDesc = "" +
 	"\n" +
-	"\x1emessages/journal/journal.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\x80\x01\n" +
+	"\x1emessages/journal/journal.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xb5\x01\n" +
 	"\x06Record\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12-\n" +
 	"\x06commit\x18\x02 \x01(\v2\x13.holdfast.v1.CommitH\x00R\x06commit\x12'\n" +
-	"\x04page\x18\x03 \x01(\v2\x11.holdfast.v1.PageH\x00R\x04pageB\x06\n" +
-	"\x04body\"\x91\x02\n" +
+	"\x04page\x18\x03 \x01(\v2\x11.holdfast.v1.PageH\x00R\x04page\x123\n" +
+	"\bregister\x18\x04 \x01(\v2\x15.holdfast.v1.RegisterH\x00R\bregisterB\x06\n" +
+	"\x04body\"\xb4\x01\n" +
+	"\bRegister\x121\n" +
+	"\apresent\x18\x01 \x01(\v2\x17.holdfast.v1.GenerationR\apresent\x12/\n" +
+	"\x06former\x18\x02 \x03(\v2\x17.holdfast.v1.GenerationR\x06former\x12\x14\n" +
+	"\x05begun\x18\x03 \x01(\rR\x05begun\x12.\n" +
+	"\areshard\x18\x04 \x01(\v2\x14.holdfast.v1.ReshardR\areshard\"D\n" +
+	"\n" +
+	"Generation\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\rR\n" +
+	"generation\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\rR\x06shards\"\x81\x01\n" +
+	"\aReshard\x12+\n" +
+	"\x04next\x18\x01 \x01(\v2\x17.holdfast.v1.GenerationR\x04next\x12 \n" +
+	"\vcoordinator\x18\x02 \x01(\tR\vcoordinator\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x13\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\"\xbe\x02\n" +
 	"\x06Commit\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12+\n" +
@@ -1071,7 +1367,13 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\achanges\x18\x05 \x03(\v2\x13.holdfast.v1.ChangeR\achanges\x12\x13\n" +
 	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x1c\n" +
 	"\tpublished\x18\a \x01(\x04R\tpublished\x122\n" +
-	"\thand_over\x18\b \x01(\v2\x15.holdfast.v1.HandOverR\bhandOver\"\xe2\x01\n" +
+	"\thand_over\x18\b \x01(\v2\x15.holdfast.v1.HandOverR\bhandOver\x12+\n" +
+	"\x06closed\x18\t \x01(\v2\x13.holdfast.v1.ClosedR\x06closed\"@\n" +
+	"\x06Closed\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\rR\n" +
+	"generation\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\rR\x06shards\"\xe2\x01\n" +
 	"\bHandOver\x12:\n" +
 	"\aleft_ms\x18\x01 \x03(\v2!.holdfast.v1.HandOver.LeftMsEntryR\x06leftMs\x12/\n" +
 	"\x05ended\x18\x02 \x03(\v2\x19.holdfast.v1.EndedRequestR\x05ended\x12.\n" +
@@ -1163,50 +1465,60 @@ func file_messages_journal_journal_proto_rawDescGZIP() []byte {
 	return file_messages_journal_journal_proto_rawDescData
 }
 
-var file_messages_journal_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_messages_journal_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_messages_journal_journal_proto_goTypes = []any{
 	(*Record)(nil),           // 0: holdfast.v1.Record
-	(*Commit)(nil),           // 1: holdfast.v1.Commit
-	(*HandOver)(nil),         // 2: holdfast.v1.HandOver
-	(*EndedRequest)(nil),     // 3: holdfast.v1.EndedRequest
-	(*Sharers)(nil),          // 4: holdfast.v1.Sharers
-	(*Writer)(nil),           // 5: holdfast.v1.Writer
-	(*Change)(nil),           // 6: holdfast.v1.Change
-	(*Grant)(nil),            // 7: holdfast.v1.Grant
-	(*Page)(nil),             // 8: holdfast.v1.Page
-	(*Entry)(nil),            // 9: holdfast.v1.Entry
-	(*Loss)(nil),             // 10: holdfast.v1.Loss
-	nil,                      // 11: holdfast.v1.HandOver.LeftMsEntry
-	nil,                      // 12: holdfast.v1.Grant.MetadataEntry
-	(messages.Event_Kind)(0), // 13: holdfast.v1.Event.Kind
-	(messages.Durability)(0), // 14: holdfast.v1.Durability
+	(*Register)(nil),         // 1: holdfast.v1.Register
+	(*Generation)(nil),       // 2: holdfast.v1.Generation
+	(*Reshard)(nil),          // 3: holdfast.v1.Reshard
+	(*Commit)(nil),           // 4: holdfast.v1.Commit
+	(*Closed)(nil),           // 5: holdfast.v1.Closed
+	(*HandOver)(nil),         // 6: holdfast.v1.HandOver
+	(*EndedRequest)(nil),     // 7: holdfast.v1.EndedRequest
+	(*Sharers)(nil),          // 8: holdfast.v1.Sharers
+	(*Writer)(nil),           // 9: holdfast.v1.Writer
+	(*Change)(nil),           // 10: holdfast.v1.Change
+	(*Grant)(nil),            // 11: holdfast.v1.Grant
+	(*Page)(nil),             // 12: holdfast.v1.Page
+	(*Entry)(nil),            // 13: holdfast.v1.Entry
+	(*Loss)(nil),             // 14: holdfast.v1.Loss
+	nil,                      // 15: holdfast.v1.HandOver.LeftMsEntry
+	nil,                      // 16: holdfast.v1.Grant.MetadataEntry
+	(messages.Event_Kind)(0), // 17: holdfast.v1.Event.Kind
+	(messages.Durability)(0), // 18: holdfast.v1.Durability
 }
 var file_messages_journal_journal_proto_depIdxs = []int32{
-	1,  // 0: holdfast.v1.Record.commit:type_name -> holdfast.v1.Commit
-	8,  // 1: holdfast.v1.Record.page:type_name -> holdfast.v1.Page
-	5,  // 2: holdfast.v1.Commit.writer:type_name -> holdfast.v1.Writer
-	6,  // 3: holdfast.v1.Commit.changes:type_name -> holdfast.v1.Change
-	2,  // 4: holdfast.v1.Commit.hand_over:type_name -> holdfast.v1.HandOver
-	11, // 5: holdfast.v1.HandOver.left_ms:type_name -> holdfast.v1.HandOver.LeftMsEntry
-	3,  // 6: holdfast.v1.HandOver.ended:type_name -> holdfast.v1.EndedRequest
-	4,  // 7: holdfast.v1.HandOver.sharers:type_name -> holdfast.v1.Sharers
-	13, // 8: holdfast.v1.EndedRequest.how:type_name -> holdfast.v1.Event.Kind
-	13, // 9: holdfast.v1.Change.kind:type_name -> holdfast.v1.Event.Kind
-	7,  // 10: holdfast.v1.Change.grant:type_name -> holdfast.v1.Grant
-	14, // 11: holdfast.v1.Grant.durability:type_name -> holdfast.v1.Durability
-	12, // 12: holdfast.v1.Grant.metadata:type_name -> holdfast.v1.Grant.MetadataEntry
-	9,  // 13: holdfast.v1.Page.entries:type_name -> holdfast.v1.Entry
-	7,  // 14: holdfast.v1.Entry.grant:type_name -> holdfast.v1.Grant
-	13, // 15: holdfast.v1.Entry.state:type_name -> holdfast.v1.Event.Kind
-	7,  // 16: holdfast.v1.Entry.others:type_name -> holdfast.v1.Grant
-	10, // 17: holdfast.v1.Entry.lost:type_name -> holdfast.v1.Loss
-	7,  // 18: holdfast.v1.Loss.grant:type_name -> holdfast.v1.Grant
-	13, // 19: holdfast.v1.Loss.how:type_name -> holdfast.v1.Event.Kind
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	4,  // 0: holdfast.v1.Record.commit:type_name -> holdfast.v1.Commit
+	12, // 1: holdfast.v1.Record.page:type_name -> holdfast.v1.Page
+	1,  // 2: holdfast.v1.Record.register:type_name -> holdfast.v1.Register
+	2,  // 3: holdfast.v1.Register.present:type_name -> holdfast.v1.Generation
+	2,  // 4: holdfast.v1.Register.former:type_name -> holdfast.v1.Generation
+	3,  // 5: holdfast.v1.Register.reshard:type_name -> holdfast.v1.Reshard
+	2,  // 6: holdfast.v1.Reshard.next:type_name -> holdfast.v1.Generation
+	9,  // 7: holdfast.v1.Commit.writer:type_name -> holdfast.v1.Writer
+	10, // 8: holdfast.v1.Commit.changes:type_name -> holdfast.v1.Change
+	6,  // 9: holdfast.v1.Commit.hand_over:type_name -> holdfast.v1.HandOver
+	5,  // 10: holdfast.v1.Commit.closed:type_name -> holdfast.v1.Closed
+	15, // 11: holdfast.v1.HandOver.left_ms:type_name -> holdfast.v1.HandOver.LeftMsEntry
+	7,  // 12: holdfast.v1.HandOver.ended:type_name -> holdfast.v1.EndedRequest
+	8,  // 13: holdfast.v1.HandOver.sharers:type_name -> holdfast.v1.Sharers
+	17, // 14: holdfast.v1.EndedRequest.how:type_name -> holdfast.v1.Event.Kind
+	17, // 15: holdfast.v1.Change.kind:type_name -> holdfast.v1.Event.Kind
+	11, // 16: holdfast.v1.Change.grant:type_name -> holdfast.v1.Grant
+	18, // 17: holdfast.v1.Grant.durability:type_name -> holdfast.v1.Durability
+	16, // 18: holdfast.v1.Grant.metadata:type_name -> holdfast.v1.Grant.MetadataEntry
+	13, // 19: holdfast.v1.Page.entries:type_name -> holdfast.v1.Entry
+	11, // 20: holdfast.v1.Entry.grant:type_name -> holdfast.v1.Grant
+	17, // 21: holdfast.v1.Entry.state:type_name -> holdfast.v1.Event.Kind
+	11, // 22: holdfast.v1.Entry.others:type_name -> holdfast.v1.Grant
+	14, // 23: holdfast.v1.Entry.lost:type_name -> holdfast.v1.Loss
+	11, // 24: holdfast.v1.Loss.grant:type_name -> holdfast.v1.Grant
+	17, // 25: holdfast.v1.Loss.how:type_name -> holdfast.v1.Event.Kind
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_messages_journal_journal_proto_init() }
@@ -1217,6 +1529,7 @@ func file_messages_journal_journal_proto_init() {
 	file_messages_journal_journal_proto_msgTypes[0].OneofWrappers = []any{
 		(*Record_Commit)(nil),
 		(*Record_Page)(nil),
+		(*Record_Register)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1224,7 +1537,7 @@ func file_messages_journal_journal_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_journal_journal_proto_rawDesc), len(file_messages_journal_journal_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

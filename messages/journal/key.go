@@ -13,19 +13,22 @@ import (
 const (
 	CommitKeys = "journal." // followed by the number of the commit
 	PageKeys   = "state."   // followed by the name of the page
+	// RegisterKey is the only key in the bucket of the register.
+	RegisterKey = "register"
 )
 
 // CommitKey returns the key of the commit of this number.
 func CommitKey(number uint64) string { return CommitKeys + strconv.FormatUint(number, 10) }
 
-// Key returns the key under which the record is stored. It returns an error if the record holds neither
-// a commit nor a page.
+// Key returns the key under which the record is stored. It returns an error if the record holds nothing that is known.
 func (x *Record) Key() (string, error) {
 	switch body := x.GetBody().(type) {
 	case *Record_Commit:
 		return CommitKey(body.Commit.GetNumber()), nil
 	case *Record_Page:
 		return PageKeys + body.Page.Name(), nil
+	case *Record_Register:
+		return RegisterKey, nil
 	default:
 		return "", errors.New("record holds neither a commit nor a page")
 	}
@@ -46,7 +49,7 @@ func Encode(r *Record) (key string, data []byte, err error) {
 // Decode returns the record that is stored under the key. It returns an error if the bytes are not a
 // record, if the record's format is newer than [Format], or if the record belongs under another key.
 func Decode(key string, data []byte) (*Record, error) {
-	if !strings.HasPrefix(key, CommitKeys) && !strings.HasPrefix(key, PageKeys) {
+	if !strings.HasPrefix(key, CommitKeys) && !strings.HasPrefix(key, PageKeys) && key != RegisterKey {
 		return nil, errors.New("not a key of Holdfast")
 	}
 	r := new(Record)

@@ -49,7 +49,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}{
 		"no body":      {&journal.Record{Format: journal.Format}, "", "neither a commit nor a page"},
 		"no format":    {&journal.Record{Body: commitRecord(3).GetBody()}, "journal.3", "no format"},
-		"newer format": {newer, "journal.3", "format 5 is newer than 4"},
+		"newer format": {newer, "journal.3", "format 6 is newer than 5"},
 	} {
 		key, data, err := journal.Encode(test.record)
 		if key != test.key || data != nil || err == nil || !strings.Contains(err.Error(), test.want) {
@@ -71,7 +71,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"empty":        {"journal.3", nil, "no format"},
 		"no body": {"journal.3", marshal(t, &journal.Record{Format: journal.Format}),
 			"neither a commit nor a page"},
-		"newer format": {"journal.3", marshal(t, newer), "format 5 is newer than 4"},
+		"newer format": {"journal.3", marshal(t, newer), "format 6 is newer than 5"},
 		"other commit's key": {"journal.4", marshal(t, commitRecord(3)),
 			"holds the commit 3 of epoch 2, which belongs at journal.3"},
 		"other spelling":   {"journal.03", marshal(t, commitRecord(3)), "belongs at journal.3"},

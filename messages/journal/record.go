@@ -12,21 +12,28 @@ import (
 //   - 2: leases may be shared
 //   - 3: leases may have a secret, their metadata may change, and a lost lease may hold its resource back
 //   - 4: a lease may have several tokens, or a shortest hold
-const Format = 4
+//   - 5: a journal may be closed, and there is a register of generations
+const Format = 5
 
-// plainFormat is that of a record without anything that is new in the later ones, so that earlier versions read it.
-const plainFormat = 3
+const (
+	// plainFormat is that of a record without anything that is new in the later ones, so that earlier versions read it.
+	plainFormat = 3
+	// blockFormat is that of a record with several tokens or a shortest hold.
+	blockFormat = 4
+)
 
 // SetFormat gives the record the oldest format that has all that is in it. The body must not change any more.
 func (x *Record) SetFormat() {
 	x.Format = plainFormat
-	if slices.ContainsFunc(x.GetCommit().GetChanges(), func(c *Change) bool { return c.GetGrant().isNew() }) ||
+	if x.GetCommit().GetClosed() != nil || x.GetRegister() != nil {
+		x.Format = Format
+	} else if slices.ContainsFunc(x.GetCommit().GetChanges(), func(c *Change) bool { return c.GetGrant().isNew() }) ||
 		slices.ContainsFunc(x.GetPage().GetEntries(), (*Entry).isNew) {
-		x.Format = Format // mutant: BlockInAnOldFormat
+		x.Format = blockFormat // mutant: BlockInAnOldFormat
 	}
 }
 
-// isNew reports whether versions before the newest format do not know what the grant has.
+// isNew reports whether versions before [blockFormat] do not know what the grant has.
 func (g *Grant) isNew() bool { return g.GetTokens() > 1 || g.GetMinHoldMs() > 0 }
 
 // isNew is [Grant.isNew] for an entry. Only its last lease can have that, since it is held alone.
@@ -55,6 +62,8 @@ func (x *Record) Describe() string {
 		return fmt.Sprintf("commit %d of epoch %d", body.Commit.GetNumber(), body.Commit.GetEpoch())
 	case *Record_Page:
 		return fmt.Sprintf("page %s at commit %d", body.Page.Name(), body.Page.GetNumber())
+	case *Record_Register:
+		return fmt.Sprintf("register of generation %d", body.Register.GetPresent().GetGeneration())
 	}
 	return "record without a body"
 }

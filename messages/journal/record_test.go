@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// A record has the newest format only if it has a block or a shortest hold. All others are read by the version before.
+// A record has a new format only if it has what came with it: a block, a shortest hold, or the end of its journal. All
+// others are read by former versions.
 func TestFormatOfARecord(t *testing.T) {
 	plain := &journal.Grant{Resource: "r", Owner: "o", Token: 5, Limit: 3, DelayMs: 1, Confirm: true, ExtendOrder: 1}
 	one := &journal.Grant{Resource: "r", Owner: "o", Token: 5, Tokens: 1}
@@ -27,13 +28,16 @@ func TestFormatOfARecord(t *testing.T) {
 		record *journal.Record
 		want   uint32
 	}{
-		"no changes":                      {commit(), 3},
-		"a grant":                         {commit(plain), 3},
-		"one token":                       {commit(one), 3},
-		"a block":                         {commit(block), 4},
-		"a shortest hold":                 {commit(hold), 4},
-		"a block behind others":           {commit(plain, one, block), 4},
-		"a reservation":                   {commit(nil), 3},
+		"no changes":            {commit(), 3},
+		"a grant":               {commit(plain), 3},
+		"one token":             {commit(one), 3},
+		"a block":               {commit(block), 4},
+		"a shortest hold":       {commit(hold), 4},
+		"a block behind others": {commit(plain, one, block), 4},
+		"a reservation":         {commit(nil), 3},
+		"the end of a journal": {&journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{
+			Number: 7, Closed: &journal.Closed{Generation: 1, Shards: 4},
+		}}}, 5},
 		"an empty page":                   {page(), 3},
 		"a page":                          {page(&journal.Entry{Grant: plain, Others: []*journal.Grant{one}}), 3},
 		"a page with a block":             {page(&journal.Entry{Grant: plain}, &journal.Entry{Grant: block}), 4},

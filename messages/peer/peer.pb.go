@@ -56,7 +56,9 @@ type Announcement struct {
 	Confirmed bool `protobuf:"varint,14,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	// What the node offers that a deployment offers only while all of its nodes do, as Info.features names it. Nodes before
 	// this field offer none of it.
-	Features      []string `protobuf:"bytes,15,rep,name=features,proto3" json:"features,omitempty"`
+	Features []string `protobuf:"bytes,15,rep,name=features,proto3" json:"features,omitempty"`
+	// The generation of shards that the node serves. Nodes of different generations do not count on one another's shards.
+	Generation    uint32 `protobuf:"varint,16,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -196,6 +198,13 @@ func (x *Announcement) GetFeatures() []string {
 	return nil
 }
 
+func (x *Announcement) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 // Ownership is the ownership of one shard since an epoch of its journal.
 type Ownership struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -260,7 +269,9 @@ type Inquiry struct {
 	Waiters  bool                   `protobuf:"varint,6,opt,name=waiters,proto3" json:"waiters,omitempty"`
 	HeldBack bool                   `protobuf:"varint,7,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
 	// Whose resources, as in ListRequest. With one, after is of a qualified name.
-	Tenant        string `protobuf:"bytes,8,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	Tenant string `protobuf:"bytes,8,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The generation of the shard.
+	Generation    uint32 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,6 +362,13 @@ func (x *Inquiry) GetTenant() string {
 	return ""
 }
 
+func (x *Inquiry) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 // Part is the answer to an Inquiry.
 type Part struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -422,11 +440,128 @@ func (x *Part) GetQueues() []*messages.Queue {
 	return nil
 }
 
+// Resharding is what the coordinator of a change of the number of shards sends to all nodes, again and again while it
+// lives. What is true about the change, the register of generations says.
+type Resharding struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Coordinator string                 `protobuf:"bytes,1,opt,name=coordinator,proto3" json:"coordinator,omitempty"`
+	// The owners have to close the journals of the present generation.
+	Close         bool `protobuf:"varint,2,opt,name=close,proto3" json:"close,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Resharding) Reset() {
+	*x = Resharding{}
+	mi := &file_messages_peer_peer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resharding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resharding) ProtoMessage() {}
+
+func (x *Resharding) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_peer_peer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resharding.ProtoReflect.Descriptor instead.
+func (*Resharding) Descriptor() ([]byte, []int) {
+	return file_messages_peer_peer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Resharding) GetCoordinator() string {
+	if x != nil {
+		return x.Coordinator
+	}
+	return ""
+}
+
+func (x *Resharding) GetClose() bool {
+	if x != nil {
+		return x.Close
+	}
+	return false
+}
+
+// Reshardable is the answer of a node to a Resharding that asks for one.
+type Reshardable struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Node       string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Generation uint32                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Why the node cannot use the next generation; empty: it can.
+	Refusal       string `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reshardable) Reset() {
+	*x = Reshardable{}
+	mi := &file_messages_peer_peer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reshardable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reshardable) ProtoMessage() {}
+
+func (x *Reshardable) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_peer_peer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reshardable.ProtoReflect.Descriptor instead.
+func (*Reshardable) Descriptor() ([]byte, []int) {
+	return file_messages_peer_peer_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Reshardable) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Reshardable) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Reshardable) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
 var File_messages_peer_peer_proto protoreflect.FileDescriptor
 
 const file_messages_peer_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xbf\x03\n" +
+	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xdf\x03\n" +
 	"\fAnnouncement\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -443,10 +578,13 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\x05leads\x18\f \x03(\rR\x05leads\x12\x18\n" +
 	"\astalled\x18\r \x03(\rR\astalled\x12\x1c\n" +
 	"\tconfirmed\x18\x0e \x01(\bR\tconfirmed\x12\x1a\n" +
-	"\bfeatures\x18\x0f \x03(\tR\bfeatures\"7\n" +
+	"\bfeatures\x18\x0f \x03(\tR\bfeatures\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x10 \x01(\rR\n" +
+	"generation\"7\n" +
 	"\tOwnership\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xca\x01\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xea\x01\n" +
 	"\aInquiry\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\apattern\x18\x02 \x01(\tR\apattern\x12\x14\n" +
@@ -455,12 +593,25 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\x05bytes\x18\x05 \x01(\rR\x05bytes\x12\x18\n" +
 	"\awaiters\x18\x06 \x01(\bR\awaiters\x12\x1b\n" +
 	"\theld_back\x18\a \x01(\bR\bheldBack\x12\x16\n" +
-	"\x06tenant\x18\b \x01(\tR\x06tenant\"\x88\x01\n" +
+	"\x06tenant\x18\b \x01(\tR\x06tenant\x12\x1e\n" +
+	"\n" +
+	"generation\x18\t \x01(\rR\n" +
+	"generation\"\x88\x01\n" +
 	"\x04Part\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12*\n" +
-	"\x06queues\x18\x04 \x03(\v2\x12.holdfast.v1.QueueR\x06queuesB/Z-github.com/holdfast-io/holdfast/messages/peerb\x06proto3"
+	"\x06queues\x18\x04 \x03(\v2\x12.holdfast.v1.QueueR\x06queues\"D\n" +
+	"\n" +
+	"Resharding\x12 \n" +
+	"\vcoordinator\x18\x01 \x01(\tR\vcoordinator\x12\x14\n" +
+	"\x05close\x18\x02 \x01(\bR\x05close\"[\n" +
+	"\vReshardable\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\rR\n" +
+	"generation\x12\x18\n" +
+	"\arefusal\x18\x03 \x01(\tR\arefusalB/Z-github.com/holdfast-io/holdfast/messages/peerb\x06proto3"
 
 var (
 	file_messages_peer_peer_proto_rawDescOnce sync.Once
@@ -474,21 +625,23 @@ func file_messages_peer_peer_proto_rawDescGZIP() []byte {
 	return file_messages_peer_peer_proto_rawDescData
 }
 
-var file_messages_peer_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_messages_peer_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_messages_peer_peer_proto_goTypes = []any{
 	(*Announcement)(nil),    // 0: holdfast.v1.Announcement
 	(*Ownership)(nil),       // 1: holdfast.v1.Ownership
 	(*Inquiry)(nil),         // 2: holdfast.v1.Inquiry
 	(*Part)(nil),            // 3: holdfast.v1.Part
-	(*messages.Limits)(nil), // 4: holdfast.v1.Limits
-	(*messages.Lease)(nil),  // 5: holdfast.v1.Lease
-	(*messages.Queue)(nil),  // 6: holdfast.v1.Queue
+	(*Resharding)(nil),      // 4: holdfast.v1.Resharding
+	(*Reshardable)(nil),     // 5: holdfast.v1.Reshardable
+	(*messages.Limits)(nil), // 6: holdfast.v1.Limits
+	(*messages.Lease)(nil),  // 7: holdfast.v1.Lease
+	(*messages.Queue)(nil),  // 8: holdfast.v1.Queue
 }
 var file_messages_peer_peer_proto_depIdxs = []int32{
-	4, // 0: holdfast.v1.Announcement.limits:type_name -> holdfast.v1.Limits
+	6, // 0: holdfast.v1.Announcement.limits:type_name -> holdfast.v1.Limits
 	1, // 1: holdfast.v1.Announcement.owned:type_name -> holdfast.v1.Ownership
-	5, // 2: holdfast.v1.Part.leases:type_name -> holdfast.v1.Lease
-	6, // 3: holdfast.v1.Part.queues:type_name -> holdfast.v1.Queue
+	7, // 2: holdfast.v1.Part.leases:type_name -> holdfast.v1.Lease
+	8, // 3: holdfast.v1.Part.queues:type_name -> holdfast.v1.Queue
 	4, // [4:4] is the sub-list for method output_type
 	4, // [4:4] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name
@@ -507,7 +660,7 @@ func file_messages_peer_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_peer_peer_proto_rawDesc), len(file_messages_peer_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

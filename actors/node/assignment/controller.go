@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
@@ -36,7 +37,8 @@ type Controller struct {
 
 	received chan *peer.Announcement
 	changed  chan struct{}
-	ended    chan uint32
+	ended    chan *reconciler
+	shifts   chan shift
 	leave    chan struct{}
 	// joined is closed when the node participates, done when the goroutine has ended, because of err if that is not
 	// nil.
@@ -55,6 +57,10 @@ type Controller struct {
 	announced              *peer.Announcement // what was announced last
 	participating, leaving bool
 
+	// closing is the generation for which the journals are to be closed; its count is 0 if they are not.
+	closing atomic.Pointer[messages.Shards]
+	// patient is until when requests may wait for as long as a change of the number of shards lasts.
+	patient lease.Instant
 	// nodes are the latest announcements of all.
 	nodes atomic.Pointer[[]*peer.Announcement]
 	// present are the shards that the node has.
@@ -67,17 +73,24 @@ type Controller struct {
 func New(cfg Config) *Controller {
 	c := &Controller{
 		cfg: cfg, received: make(chan *peer.Announcement, maxReceived), changed: make(chan struct{}, 1),
-		ended: make(chan uint32), leave: make(chan struct{}), joined: make(chan struct{}), done: make(chan struct{}),
+		ended: make(chan *reconciler), shifts: make(chan shift), leave: make(chan struct{}), joined: make(chan struct{}), done: make(chan struct{}),
 		view: newView(cfg.Node, cfg.Log, cfg.Audit), assigned: newAssignment(cfg.Node.GetShards(), nil),
 	}
 	c.present.Store(new(map[uint32]*actors.Shard))
-	for shard, router := range cfg.Routers {
+	c.closing.Store(&messages.Shards{})
+	c.addShards()
+	return c
+}
+
+// addShards adds what reconciles the shards of the generation.
+func (c *Controller) addShards() {
+	c.shards = nil
+	for shard, router := range c.cfg.Routers {
 		c.shards = append(c.shards, &reconciler{
-			state: newState(), number: uint32(shard), cfg: &c.cfg, router: router,
+			state: newState(), number: uint32(shard), cfg: &c.cfg, of: c.cfg.Generation, router: router,
 			changed: c.change, work: &c.work, ended: c.ended,
 		})
 	}
-	return c
 }
 
 // Start starts the controller and returns when the node participates and has tried to open its first shards. After
@@ -230,8 +243,13 @@ func (c *Controller) run(ctx context.Context) {
 			continue
 		case <-silence.C:
 		case <-c.changed:
-		case shard := <-c.ended:
-			c.shards[shard].end()
+		case s := <-c.ended:
+			if !s.shard.IsClosed() {
+				s.closed = 0
+			}
+			s.end()
+		case s := <-c.shifts:
+			c.shift(ctx, s)
 		case <-leave:
 			c.leaving, leave = true, nil
 		}
@@ -274,8 +292,15 @@ func (c *Controller) tick(ctx context.Context, now lease.Instant) {
 		c.initial = c.Shards()
 		close(c.joined)
 	}
+	limit := holdLimit
+	if c.closing.Load().Count > 0 {
+		c.patient = now.Add(actors.LastingAfter)
+	}
+	if now < c.patient {
+		limit = actors.LastingAfter
+	}
 	for _, s := range c.shards {
-		s.router.Expire(holdLimit)
+		s.router.Expire(limit)
 	}
 	c.announce()
 }
@@ -309,8 +334,13 @@ func (c *Controller) resume(now lease.Instant) {
 func (c *Controller) reconcile(ctx context.Context, now lease.Instant) {
 	c.view.removeLost(now)
 	c.update(now)
+	if c.view.isBehind && c.cfg.Behind != nil {
+		c.view.isBehind = false
+		c.cfg.Behind()
+	}
 	c.view.claims = c.view.members.claims(c.view.self(), c.view.claims)
-	r := &round{view: c.view, assigned: c.assigned, now: now, participating: c.participating, leaving: c.leaving}
+	r := &round{view: c.view, assigned: c.assigned, now: now, participating: c.participating, leaving: c.leaving,
+		closing: *c.closing.Load()}
 	r.othersCommit = c.view.members.others(c.view.self(), func(x *member) bool {
 		return x.GetConfirmed() && !x.isSuspected(now)
 	})

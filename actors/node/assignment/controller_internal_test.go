@@ -100,17 +100,17 @@ func (w *world) start(name string) *process {
 	clock := actors.SystemClock()
 	var routers routing.Table
 	for shard := range uint32(worldShards) {
-		routers = append(routers, routing.NewRouter(shard, room, clock, x))
+		routers = append(routers, routing.NewRouter(messages.Shard{Number: shard}, room, clock, x))
 	}
 	x.Controller = New(Config{
 		Node: &peer.Announcement{
 			Node: name, Incarnation: rand.Uint64() | 1, Shards: worldShards, Limits: messages.DefaultLimits(),
 		},
-		Routers: routers, Clock: clock, Log: slog.New(slog.NewTextHandler(w.Output(), nil)).With("at", name),
+		Clock: clock, Log: slog.New(slog.NewTextHandler(w.Output(), nil)).With("at", name),
 		Audit:              slog.New(slog.NewTextHandler(x.audit, nil)),
 		Leads:              func(shard uint32) bool { w.mu.Lock(); defer w.mu.Unlock(); return x.leads[shard] },
 		TransferLeadership: w.transfer,
-		StartShard: func(shard uint32, changed func()) *actors.Shard {
+		Generation: Generation{Routers: routers, Endpoint: x.endpoint, StartShard: func(shard uint32, changed func()) *actors.Shard {
 			x.mu.Lock()
 			x.opened++
 			x.mu.Unlock()
@@ -120,13 +120,13 @@ func (w *world) start(name string) *process {
 				Shard: shard, Node: name, Journal: slow{memory, w, name}, Clock: clock, Outbox: x,
 				Log: slog.New(slog.DiscardHandler), Changed: changed,
 				Pass: func(r *actors.Request) {
-					if e, ok, err := routing.FromRequest(shard, r); ok && err == nil {
+					if e, ok, err := routing.FromRequest(messages.Shard{Number: shard}, r); ok && err == nil {
 						routers[shard].Return(e)
 					}
 				},
 			})
-		},
-		Stopped: func(*actors.Shard) {}, Endpoint: x.endpoint,
+		}},
+		Stopped:  func(*actors.Shard) {},
 		Announce: func(a *peer.Announcement) { w.carry(name, proto.CloneOf(a)) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
+	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
@@ -65,12 +66,12 @@ func crowd(shards uint32, members int) *Controller {
 	clock := actors.SystemClock()
 	var routers routing.Table
 	for shard := range shards {
-		routers = append(routers, routing.NewRouter(shard, room, clock, &process{}))
+		routers = append(routers, routing.NewRouter(messages.Shard{Number: shard}, room, clock, &process{}))
 	}
 	c := New(Config{
-		Node:    &peer.Announcement{Node: "n", Incarnation: maxMembers + 1, Shards: shards},
-		Routers: routers, Clock: clock, Log: slog.New(slog.DiscardHandler),
-		Endpoint: func(uint32, bool) bool { return true }, Announce: func(*peer.Announcement) {},
+		Node:       &peer.Announcement{Node: "n", Incarnation: maxMembers + 1, Shards: shards},
+		Generation: Generation{Routers: routers, Endpoint: func(uint32, bool) bool { return true }},
+		Clock:      clock, Log: slog.New(slog.DiscardHandler), Announce: func(*peer.Announcement) {},
 	})
 	c.view.begin(c.now())
 	c.participating = true

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 const (
@@ -33,6 +34,8 @@ type round struct {
 	participating, leaving bool
 	// othersCommit: another node commits now.
 	othersCommit bool
+	// closing is the generation for which the journals are to be closed; its count is 0 if they are not.
+	closing messages.Shards
 }
 
 // isAssigned reports whether a shard is assigned to this node.
@@ -46,12 +49,13 @@ type reconciler struct {
 	*state
 	number uint32
 	cfg    *Config
+	of     Generation
 	router *routing.Router
 	// changed is called when the shard's standing has changed.
 	changed func()
 	// work has the goroutines that stop shards; each sends its shard's number to ended.
 	work  *sync.WaitGroup
-	ended chan<- uint32
+	ended chan<- *reconciler
 }
 
 // reconcile takes the next step, if one is due: open the shard, verify its ownership, hand it over or give it up.
@@ -65,7 +69,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 	switch {
 	case c.shard == nil:
 		if owner == nil && c.shouldOpen(r) {
-			c.shard, c.backoff = c.cfg.StartShard(c.number, c.changed), 0
+			c.shard, c.backoff = c.of.StartShard(c.number, c.changed), 0
 		}
 	case c.stopping:
 	case c.standing() >= actors.Draining:
@@ -73,6 +77,8 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 		c.cfg.Log.Info("shard lost to another node", "shard", c.number, "backoff", c.backoff.Sub(r.now))
 		c.stop(ctx, r)
 	case r.leaving:
+		c.stop(ctx, r)
+	case r.closing.Count > 0 && c.standing() == actors.Open:
 		c.stop(ctx, r)
 	case c.isStuck(r.now):
 		if r.assigned.hasAlternative(c.number, r.self()) {
@@ -102,6 +108,9 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 // shouldOpen reports whether this node should open a shard that has no owner.
 func (c *reconciler) shouldOpen(r *round) bool {
 	if !r.participating || r.leaving || r.isCutOff(r.now) || r.now < c.backoff || len(r.claims[c.number].opening) > 0 {
+		return false
+	}
+	if c.closed != 0 && c.closed == r.closing.Generation {
 		return false
 	}
 	if r.isAssigned(c.number) {
@@ -145,9 +154,19 @@ func (c *reconciler) stop(ctx context.Context, r *round) {
 	s, transfer := c.shard, c.leadershipTransfer(r)
 	c.transferring = transfer != nil
 	finish := s.HandOver
-	if len(r.assigned.candidates) == 0 {
+	switch next := r.closing; {
+	case next.Count > 0 && c.standing() == actors.Open:
+		c.closed = next.Generation
+		finish = func(ctx context.Context) error { return s.CloseJournal(ctx, next) }
+	case len(r.assigned.candidates) == 0:
 		finish = s.Close // no node can take it
 	}
+	c.finish(ctx, s, finish, transfer)
+}
+
+// finish ends a shard on a goroutine of its own.
+func (c *reconciler) finish(ctx context.Context, s *actors.Shard, finish func(context.Context) error,
+	transfer func(context.Context)) {
 	c.work.Go(func() {
 		began := c.clock()
 		limited, cancel := context.WithTimeout(ctx, handOverLimit)
@@ -161,7 +180,7 @@ func (c *reconciler) stop(ctx context.Context, r *round) {
 		c.cfg.Log.Info("shard stopped", "shard", c.number, "epoch", s.Epoch(), "took", c.clock().Sub(began))
 		c.cfg.Stopped(s)
 		select {
-		case c.ended <- c.number:
+		case c.ended <- c:
 		case <-ctx.Done():
 		}
 	})
@@ -172,7 +191,7 @@ func (c *reconciler) stop(ctx context.Context, r *round) {
 // under way, and before the successor's first append.
 func (c *reconciler) leadershipTransfer(r *round) func(context.Context) {
 	successor := r.assignee(c.number)
-	if c.cfg.TransferLeadership == nil || successor == nil || c.standing() != actors.Open {
+	if c.cfg.TransferLeadership == nil || successor == nil || c.standing() != actors.Open || r.closing.Count > 0 {
 		return nil
 	}
 	to := successor.GetNode()
@@ -197,14 +216,14 @@ func (c *reconciler) route(r *round) {
 	}
 	open := c.shard != nil || remote == 0 && (c.endpoint && !hasLasted(c.unowned, holdLimit, r.now) || c.isNext(r))
 	if open && !c.endpoint {
-		c.endpoint = c.cfg.Endpoint(c.number, true)
+		c.endpoint = c.of.Endpoint(c.number, true)
 	}
 	c.router.SetOwner(local, remote)
 	if c.standing() == actors.Opening {
 		c.router.SetReason(c.shard.Reason())
 	}
 	if !open && c.endpoint {
-		c.cfg.Endpoint(c.number, false)
+		c.of.Endpoint(c.number, false)
 		c.endpoint = false
 	}
 }

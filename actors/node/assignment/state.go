@@ -54,6 +54,8 @@ type state struct {
 	led lease.Instant
 	// yielded is how many openings in a row were stopped for another node, while no owner was known.
 	yielded int
+	// closed is the generation for which the node has closed the shard's journal; 0: it has not.
+	closed uint32
 	// endpoint: the shard's direct endpoint is open here.
 	endpoint bool
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
@@ -40,13 +41,18 @@ type view struct {
 	began, ticked, echoed lease.Instant
 	// announceSoon: a node has joined, and has not received an announcement of this one yet.
 	announceSoon bool
+	// isBehind: a node has announced a later generation of shards. shifted is when this node began with the present one;
+	// Never if it has started with it.
+	isBehind bool
+	shifted  lease.Instant
 }
 
 func newView(base *peer.Announcement, log, audit *slog.Logger) *view {
 	if audit == nil {
 		audit = log
 	}
-	return &view{base: base, log: log, audit: audit, members: newMembers(), claims: make([]claim, base.GetShards())}
+	return &view{base: base, log: log, audit: audit, members: newMembers(), claims: make([]claim, base.GetShards()),
+		shifted: lease.Never}
 }
 
 // begin starts the clocks.
@@ -63,7 +69,7 @@ func (v *view) receive(a, own *peer.Announcement, now lease.Instant) error {
 	case yields(own, a):
 		return fmt.Errorf("%w: %q is already there, as process %x; give each node a name of its own (--name)",
 			ErrName, a.GetNode(), a.GetIncarnation())
-	case a.GetShards() != v.base.GetShards():
+	case !v.isOfGeneration(a):
 		v.receiveForeign(a, now)
 	case a.GetLeaving() && len(a.GetOwned()) == 0:
 		if v.members.remove(a.GetIncarnation()) {
@@ -87,13 +93,18 @@ func (v *view) echo(now lease.Instant) {
 	v.echoed = now
 }
 
-// receiveForeign takes the announcement of a node with another number of shards. Of its shards nothing is kept.
-func (v *view) receiveForeign(a *peer.Announcement, now lease.Instant) {
-	stripped := &peer.Announcement{
+// stripped returns an announcement without what it says of shards.
+func stripped(a *peer.Announcement) *peer.Announcement {
+	return &peer.Announcement{
 		Node: a.GetNode(), Incarnation: a.GetIncarnation(), Version: a.GetVersion(), Shards: a.GetShards(),
-		Features: a.GetFeatures(),
+		Features: a.GetFeatures(), Generation: a.GetGeneration(), Leaving: a.GetLeaving(),
 	}
-	if before, ok := v.members.update(stripped, now); ok && before == nil {
+}
+
+// receiveForeign takes the announcement of a node with other shards. Of these nothing is kept.
+func (v *view) receiveForeign(a *peer.Announcement, now lease.Instant) {
+	v.isBehind = v.isBehind || a.GetGeneration() > v.base.GetGeneration()
+	if before, ok := v.members.update(stripped(a), now); ok && before == nil && a.GetGeneration() == v.base.GetGeneration() {
 		v.log.Error("node has a different number of shards; its shards are ignored", "node", a.GetNode(),
 			"its_shards", a.GetShards(), "shards", v.base.GetShards())
 	}
@@ -149,8 +160,20 @@ func (v *view) candidates() []*peer.Announcement {
 	return slices.DeleteFunc(all, func(a *peer.Announcement) bool {
 		x := v.members.of[a.GetIncarnation()]
 		isEarly := x.since.Sub(v.began) < settleAfter && (starts || v.isEstablished(a))
-		return a.GetShards() != v.base.GetShards() || !isEarly && x.latest.Sub(x.since) < settleAfter
+		return !v.isOfGeneration(a) && !v.follows(a) || !isEarly && x.latest.Sub(x.since) < settleAfter
 	})
+}
+
+// isOfGeneration reports whether an announcement is about the shards of this node.
+func (v *view) isOfGeneration(a *peer.Announcement) bool {
+	return a.GetShards() == v.base.GetShards() && a.GetGeneration() == v.base.GetGeneration()
+}
+
+// follows reports whether a node of an earlier generation is about to go on to that of this node, which has just done
+// so. Its shards are left to it.
+func (v *view) follows(a *peer.Announcement) bool {
+	return v.shifted != lease.Never && v.ticked.Sub(v.shifted) < settleAfter && a.GetGeneration() < v.base.GetGeneration() &&
+		slices.Contains(a.GetFeatures(), messages.FeatureReshard)
 }
 
 // isEstablished reports whether another node participated when this one first received it.

@@ -23,6 +23,8 @@ const (
 	headerHops  = "Holdfast-Hops"
 	headerCall  = "Holdfast-Call"
 	headerInner = "Holdfast-Inner"
+	// headerFormer marks a request that came on a direct subject of a former generation.
+	headerFormer = "Holdfast-Former"
 	// headerWanted bounds the wanted resources that the answer to a part of a survey names.
 	headerWanted = "Holdfast-Wanted"
 	// headerIdentity says who has sent the request, as the node that took it in has verified it, and headerTenant of
@@ -39,8 +41,8 @@ const (
 // Envelope is a request as it was received, so that it can be delivered to a shard here or forwarded.
 type Envelope struct {
 	Operation messages.Operation
-	// Shard is the one that the request is for.
-	Shard uint32
+	// Shard is the one that the request is for, of the Generation.
+	Shard, Generation uint32
 	// Key is the key in the subject, Resource the qualified name of what it decodes to; of a request about a session
 	// these are its id.
 	Key, Resource string
@@ -55,13 +57,16 @@ type Envelope struct {
 
 // FromRequest returns the envelope of a request that the shard gives back. It is not ok for an event that no client
 // sent, to which no answer is due.
-func FromRequest(shard uint32, r *actors.Request) (e Envelope, ok bool, err error) {
+func FromRequest(shard messages.Shard, r *actors.Request) (e Envelope, ok bool, err error) {
 	event, ok := r.Event.(lease.ClientEvent)
 	if !ok {
 		return Envelope{}, false, nil
 	}
 	body, to := event.Asked()
-	e = Envelope{Operation: messages.OperationOf(body), Shard: shard, Resource: r.Resource, ReplyTo: to}
+	e = Envelope{
+		Operation: messages.OperationOf(body), Shard: shard.Number, Generation: shard.Generation, Resource: r.Resource,
+		ReplyTo: to,
+	}
 	_, name := messages.Unqualify(r.Resource)
 	if e.Key, err = messages.EncodeKey(name); err == nil {
 		e.Data, err = messages.Encode(e.ReplyTo.Encoding, unqualified(body))
@@ -115,7 +120,8 @@ func (e Envelope) waits() bool {
 func (e Envelope) Below() string {
 	below := string(e.Operation) + "." + e.Key
 	if e.Operation.OfSession() {
-		return fmt.Sprintf("shard.%d.%s", e.Shard, below)
+		direct := messages.DefaultPrefix.Direct(messages.Shard{Generation: e.Generation, Number: e.Shard}, e.Operation, e.Key)
+		return strings.TrimPrefix(direct, string(messages.DefaultPrefix)+".")
 	}
 	return below
 }
@@ -141,6 +147,9 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	if of.Inner {
 		m.Header[headerInner] = []string{"1"}
 		m.Header[headerWanted] = []string{strconv.Itoa(of.Wanted)} // mutant: SurveyForgetsTheShare
+	}
+	if of.Former {
+		m.Header[headerFormer] = []string{"1"} // mutant: FormerSubjectForgottenOnTheWay
 	}
 	if of.Identity != "" {
 		m.Header[headerIdentity] = []string{of.Identity}
@@ -169,6 +178,7 @@ func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
 		Origin: messages.Origin{
 			// mutant: SenderLostOnTheWay
 			Inner: m.Header.Get(headerInner) != "", Identity: m.Header.Get(headerIdentity),
+			Former: m.Header.Get(headerFormer) != "",
 			Tenant: m.Header.Get(headerTenant), // mutant: TenantLostOnTheWay
 		},
 	}

@@ -64,7 +64,7 @@ func TestReturnedRequestOfATenant(t *testing.T) {
 		case *messages.ExtendRequest:
 			r.Event = lease.Extend{Request: request, From: from}
 		}
-		e, ok, err := routing.FromRequest(3, r)
+		e, ok, err := routing.FromRequest(messages.Shard{Number: 3}, r)
 		if !ok || err != nil || e.Key != "a.b" || e.Resource != r.Resource || e.ReplyTo != from {
 			t.Fatalf("got %+v, %v", e, err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Transport carries out what a [Router] decides. Its methods must not block, and are called concurrently.
@@ -25,7 +26,7 @@ type Transport interface {
 type Router struct {
 	transport Transport
 	clock     actors.Clock
-	shard     uint32
+	shard     messages.Shard
 	room      int // how many new requests may wait
 
 	mu     sync.RWMutex
@@ -35,10 +36,12 @@ type Router struct {
 	reason string        // why, if this node knows it
 	// returned were given back by a shard, and go before queued, which have come since.
 	returned, queued []Envelope
+	// next is where all requests go; nil: the shard's generation is in use.
+	next Table
 }
 
 // NewRouter returns the router of a shard, which knows no owner yet. room is how many requests may wait for one.
-func NewRouter(shard uint32, room int, clock actors.Clock, transport Transport) *Router {
+func NewRouter(shard messages.Shard, room int, clock actors.Clock, transport Transport) *Router {
 	return &Router{transport: transport, clock: clock, shard: shard, room: room, lost: clock.Now().Instant}
 }
 
@@ -60,7 +63,7 @@ func (r *Router) Route(es ...Envelope) {
 
 func (r *Router) queue(e Envelope) {
 	if e.waits() && len(r.queued) >= r.room {
-		r.transport.Refuse(e, fmt.Errorf("shard %d: %w (%d)", r.shard, actors.ErrOverloaded, r.room))
+		r.transport.Refuse(e, fmt.Errorf("shard %d: %w (%d)", r.shard.Number, actors.ErrOverloaded, r.room))
 		return
 	}
 	r.queued = r.keep(r.queued, e)
@@ -81,13 +84,59 @@ func (r *Router) keep(waiting []Envelope, e Envelope) []Envelope {
 func (r *Router) Return(e Envelope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.next != nil {
+		r.move(e)
+		return
+	}
 	r.returned = r.keep(r.returned, e)
+}
+
+// Move sends the requests that wait, and all that come from now on, to the routers of another generation.
+func (r *Router) Move(next Table) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next = next
+	waiting := append(r.returned, r.queued...)
+	r.returned, r.queued = nil, nil
+	for _, e := range waiting {
+		r.move(e)
+	}
+}
+
+// move sends a request to the router that it has in the next generation, or refuses it if it is for the session in this
+// shard, whose leases are in several shards there.
+func (r *Router) move(e Envelope) {
+	if e.Operation.OfSession() {
+		r.transport.Refuse(e, r.noOwner())
+		return
+	}
+	r.next.of(e.Key).take(e)
+}
+
+// take is Route for a request that has waited at another router, where it had room.
+func (r *Router) take(e Envelope) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.Shard, e.Generation = r.shard.Number, r.shard.Generation
+	since := cmp.Or(e.queued, r.now())
+	if left := r.send([]Envelope{e.after(r.now().Sub(since))}); len(left) == 0 {
+		return
+	}
+	n := len(r.returned)
+	if r.returned = r.keep(r.returned, e); len(r.returned) > n {
+		r.returned[n].queued = since // mutant: WaitBeginsAnewInTheNextGeneration
+	}
 }
 
 // send delivers or forwards requests if an owner is known, and returns those that wait for one. A request that was
 // forwarded too often waits until the nodes agree. A shard that has ended takes none.
 func (r *Router) send(es []Envelope) (left []Envelope) {
 	switch {
+	case r.next != nil:
+		for _, e := range es {
+			r.move(e)
+		}
+		return nil
 	case r.local != nil:
 		return r.transport.Deliver(r.local, es)
 	case r.remote == 0:
@@ -181,7 +230,7 @@ func (r *Router) noOwner() error {
 		unavailable, reason = actors.ErrLasting, fmt.Sprintf("%s (no owner for %v)", reason,
 			r.now().Sub(r.lost).Round(time.Second))
 	}
-	return fmt.Errorf("%w: shard %d %s; nothing happened, try again", unavailable, r.shard, reason)
+	return fmt.Errorf("%w: shard %d %s; nothing happened, try again", unavailable, r.shard.Number, reason)
 }
 
 // Waiting returns how many requests wait for an owner.

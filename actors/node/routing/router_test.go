@@ -44,7 +44,7 @@ func keys(all []routing.Envelope) []string {
 // A shard that returns its waiting requests does not get the first one again while it returns the others.
 func TestReturnedRequestsStayInOrder(t *testing.T) {
 	c := &recorder{}
-	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+	r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
 	leaving := &actors.Shard{}
 	r.SetOwner(leaving, 0)
 	r.Return(routing.Envelope{Key: "w0"})
@@ -62,7 +62,7 @@ func TestReturnedRequestsStayInOrder(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &recorder{}
-		r := routing.NewRouter(3, 2, actors.SystemClock(), c)
+		r := routing.NewRouter(messages.Shard{Number: 3}, 2, actors.SystemClock(), c)
 		for range 3 {
 			r.Return(routing.Envelope{})
 		}
@@ -98,7 +98,7 @@ func TestQueueIsBounded(t *testing.T) {
 func TestMissingOwnerLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &recorder{}
-		r := routing.NewRouter(3, 10, actors.SystemClock(), c)
+		r := routing.NewRouter(messages.Shard{Number: 3}, 10, actors.SystemClock(), c)
 		for range 2 {
 			r.SetOwner(nil, 0)
 			for range 9 {
@@ -126,7 +126,7 @@ func TestMissingOwnerLasts(t *testing.T) {
 func TestSomeRequestsDoNotWait(t *testing.T) {
 	for _, op := range messages.Operations {
 		c := &recorder{}
-		r := routing.NewRouter(3, 10, actors.SystemClock(), c)
+		r := routing.NewRouter(messages.Shard{Number: 3}, 10, actors.SystemClock(), c)
 		r.Return(routing.Envelope{Operation: op})
 		r.Route(routing.Envelope{Operation: op})
 		r.SetOwner(nil, 7)
@@ -149,7 +149,7 @@ func TestSomeRequestsDoNotWait(t *testing.T) {
 // The answer to a refused request says why there is no owner. The reason ends with the next owner.
 func TestRefusalNamesTheReason(t *testing.T) {
 	c := &recorder{}
-	r := routing.NewRouter(3, 10, actors.SystemClock(), c)
+	r := routing.NewRouter(messages.Shard{Number: 3}, 10, actors.SystemClock(), c)
 	const unknown = "unavailable: shard 3 has no owner just now; nothing happened, try again"
 	for _, test := range []struct {
 		change func()
@@ -175,7 +175,7 @@ func TestRefusalNamesTheReason(t *testing.T) {
 // order.
 func TestShardEndsAmidRequests(t *testing.T) {
 	c := &recorder{ends: 1}
-	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+	r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
 	r.SetOwner(&actors.Shard{}, 0)
 	r.Route(routing.Envelope{Key: "a"}, routing.Envelope{Key: "b"}, routing.Envelope{Key: "c"},
 		routing.Envelope{Key: "d"})
@@ -189,7 +189,7 @@ func TestShardEndsAmidRequests(t *testing.T) {
 // A request that was forwarded too often waits until the shard is open here.
 func TestForwardingIsBounded(t *testing.T) {
 	c := &recorder{}
-	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+	r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
 	r.SetOwner(nil, 7)
 	for hops := range 6 {
 		r.Route(routing.Envelope{Hops: hops})
@@ -208,7 +208,7 @@ func TestWaitIsReduced(t *testing.T) {
 	for queued, want := range map[time.Duration]uint32{0: 1000, 400 * time.Millisecond: 600, 3 * time.Second: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			c := &recorder{}
-			r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+			r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
 			data, err := messages.Encode(messages.JSON, &messages.AcquireRequest{Owner: "a", TtlMs: 1, WaitMs: 1000})
 			if err != nil {
 				t.Fatal(err)
@@ -224,4 +224,39 @@ func TestWaitIsReduced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What waits for a shard goes on in the next generation, in its order and within the time that it may wait, as does what
+// comes later; but not what is for the session in one shard.
+func TestNextGeneration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &recorder{}
+		r := routing.NewRouter(messages.Shard{}, 10, actors.SystemClock(), c)
+		var next routing.Table
+		for number := range uint32(3) {
+			next = append(next, routing.NewRouter(messages.Shard{Generation: 2, Number: number}, 1, actors.SystemClock(), c))
+		}
+		<-time.After(time.Second)
+		r.Route(routing.Envelope{Key: "a"}, routing.Envelope{Key: "a", Operation: messages.OpEnd}, routing.Envelope{Key: "b"})
+		<-time.After(3 * time.Second)
+		r.Move(next)
+		if len(c.refused) != 1 || !errors.Is(c.refused[0], actors.ErrUnavailable) || r.Waiting() != 0 {
+			t.Errorf("refused %v, and %d wait at the former router", c.refused, r.Waiting())
+		}
+		c.refused = nil
+		r.Return(routing.Envelope{Key: "c"})
+		r.Route(routing.Envelope{Key: "d"})
+		for _, r := range next {
+			r.Expire(3 * time.Second)
+		}
+		if len(c.refused) != 2 {
+			t.Errorf("%d were refused that have waited for as long as they may", len(c.refused))
+		}
+		r.Route(routing.Envelope{Key: "e"})
+		next[next.ShardOf("e")].SetOwner(nil, 7)
+		last := c.forwarded[len(c.forwarded)-1]
+		if last.Key != "e" || last.Generation != 2 || last.Shard != next.ShardOf("e") {
+			t.Errorf("forwarded %+v", last)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
@@ -75,6 +77,7 @@ type role struct {
 type deploymentFlags struct {
 	prefix string
 	shards cli.Number
+	others []string
 }
 
 func (d *deploymentFlags) addTo(f *pflag.FlagSet) {
@@ -82,6 +85,8 @@ func (d *deploymentFlags) addTo(f *pflag.FlagSet) {
 	f.StringVar(&d.prefix, "prefix", string(messages.DefaultPrefix),
 		"`NAME` with which the deployment's subjects begin")
 	f.Var(&d.shards, "shards", "shards of the deployment, as nats req holdfast.info shows them")
+	f.StringSliceVar(&d.others, "generations", nil,
+		"comma-separated `LIST` of later generations of shards, in use or to come, as in 1:8 for 8 shards in generation 1")
 	settings.SetEnv(f.Lookup("prefix"), settings.Variable("prefix"))
 }
 
@@ -95,7 +100,17 @@ func (d *deploymentFlags) parse(flags *pflag.FlagSet) (Deployment, error) {
 	if err != nil {
 		return Deployment{}, cli.BadValue(s.Given["prefix"], d.prefix, err)
 	}
-	return Deployment{Prefix: prefix, Shards: uint32(d.shards.Value)}, nil
+	of := Deployment{Prefix: prefix, Shards: uint32(d.shards.Value)}
+	for _, text := range d.others {
+		var g messages.Shards
+		if n, err := fmt.Sscanf(text, "%d:%d", &g.Generation, &g.Count); n != 2 || err != nil || g.Generation == 0 ||
+			g.Count == 0 || g.Count > maxShards {
+			return Deployment{}, exit.Usagef("--generations: a generation above 0 and its number of shards, as in 1:8, got %s",
+				display.Quote(text))
+		}
+		of.Others = append(of.Others, g)
+	}
+	return of, nil
 }
 
 // command returns the command of a role, with its own flags.

@@ -104,7 +104,7 @@ func (p Plan) importing() account {
 		shares[i].Local = string(clientPrefix) + strings.TrimPrefix(shares[i].Local, string(p.Prefix))
 	}
 	return account{
-		Name: nodesAccount, JetStream: true, Users: p.all(Deployment{Prefix: clientPrefix, Shards: p.Shards}),
+		Name: nodesAccount, JetStream: true, Users: p.all(Deployment{Prefix: clientPrefix, Shards: p.Shards, Others: p.Others}),
 		Exports: shares, Imports: shares, Verified: p.Users,
 	}
 }

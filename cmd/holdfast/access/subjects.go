@@ -32,8 +32,9 @@ const imported = "_R_.>"
 // Deployment is what the subjects depend on.
 type Deployment struct {
 	Prefix messages.Prefix
-	// Shards is the number of journals.
+	// Shards is the number of journals, and Others are generations of shards beside the first one that has so many.
 	Shards uint32
+	Others []messages.Shards
 }
 
 // use is a group of operations that a role has together.
@@ -83,10 +84,20 @@ func (d Deployment) on(keys []string, ops ...messages.Operation) (all []string) 
 
 // journals returns the subjects for the journal of each shard.
 func (d Deployment) journals(subjects ...string) (all []string) {
-	for shard := range d.Shards {
-		for _, subject := range subjects {
-			all = append(all, fmt.Sprintf(subject, d.Prefix.Bucket(shard)))
+	for _, generation := range append([]messages.Shards{{Count: d.Shards}}, d.Others...) {
+		for shard := range generation.Count {
+			for _, subject := range subjects {
+				all = append(all, fmt.Sprintf(subject, d.Prefix.Bucket(generation.Shard(shard))))
+			}
 		}
+	}
+	return all
+}
+
+// register returns the subjects for the register of generations.
+func (d Deployment) register(subjects ...string) (all []string) {
+	for _, subject := range subjects {
+		all = append(all, fmt.Sprintf(subject, d.Prefix.Register()))
 	}
 	return all
 }

@@ -56,6 +56,9 @@ func (d Deployment) Node(t Terms) User {
 			jetStream+"STREAM.PURGE.KV_%s", messageGet,
 			jetStream+"STREAM.LEADER.STEPDOWN.KV_%s",
 		)...)},
+		{For: "another number of shards", Publish: d.register(
+			jetStream+"STREAM.CREATE.KV_%s", jetStream+"STREAM.UPDATE.KV_%s", streamInfo, messageGet, records,
+		)},
 		{For: "whether NATS syncs each write, if the account imports that", Publish: []string{syncs}},
 		{For: "records", Publish: append(d.journals(records), d.journals(consuming...)...)},
 		{For: "retained events", Publish: []string{
@@ -137,7 +140,9 @@ func (d Deployment) Watcher(t Terms) User {
 // Backup returns a user that runs holdfast backup.
 func (d Deployment) Backup(t Terms) User {
 	t.Consumers = true
-	return d.reader(t, "a reader of backups")
+	return d.reader(t, "a reader of backups", Right{
+		For: "which generation of shards is in use", Publish: d.register(streamInfo, messageGet),
+	})
 }
 
 // Agent returns a user that runs holdfast fence-agent.

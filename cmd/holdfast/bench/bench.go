@@ -152,7 +152,7 @@ func (b *bench) prepare(ctx context.Context, flags *pflag.FlagSet, nc *nats.Conn
 	}
 	owner, lease := b.owner(run, "probe"), &messages.Reply{}
 	subject := func(op messages.Operation) string {
-		return service.Prefix.Direct(messages.ShardOf(key, service.Shards), op, key)
+		return service.Prefix.Direct(messages.Shard{Number: messages.ShardOf(key, service.Shards)}, op, key)
 	}
 	err = call(messages.OpAcquire, subject(messages.OpAcquire),
 		&messages.AcquireRequest{Owner: owner, TtlMs: b.ttl.Millis(), RequestId: run}, lease)

@@ -93,7 +93,7 @@ func (d *deployment) measure(ctx context.Context) []commit {
 
 // commit measures the median time of a confirmed read in a shard.
 func (d *deployment) commit(ctx context.Context, shard uint32) commit {
-	subject := d.cfg.Prefix.Direct(shard, messages.OpGet, probe(shard, d.info.GetShards()))
+	subject := d.cfg.Prefix.Direct(messages.ShardsOf(d.info).Shard(shard), messages.OpGet, probe(shard, d.info.GetShards()))
 	var times []time.Duration
 	for range samples {
 		begun := time.Now()

@@ -45,6 +45,7 @@ func (d *deployment) permissions(ctx context.Context, r *Result) {
 		return
 	}
 	u := newUser(d.cfg.Prefix, answer.Data)
+	u.generation = d.info.GetGeneration()
 	r.see("%s", u.name)
 	u.missing(r)
 	u.tooWide(r)
@@ -52,8 +53,10 @@ func (d *deployment) permissions(ctx context.Context, r *Result) {
 
 // user is the user of the connection, with its permissions.
 type user struct {
-	name               string
-	prefix             messages.Prefix
+	name   string
+	prefix messages.Prefix
+	// generation is that of the shards in use.
+	generation         uint32
 	publish, subscribe grant
 }
 
@@ -94,14 +97,24 @@ func (u *user) ofNodes() []string {
 		"$KV.%s.>", "$JS.API.STREAM.DELETE.KV_%s", "$JS.API.STREAM.PURGE.KV_%s", "$JS.API.STREAM.UPDATE.KV_%s",
 		"$JS.API.STREAM.RESTORE.KV_%s", "$JS.API.STREAM.MSG.DELETE.KV_%s",
 	} {
-		for shard := range uint32(jetstream.MaxShards) {
-			if of := u.publish.within(fmt.Sprintf(kind, u.prefix.Bucket(shard))); len(of) > 0 {
+		for _, bucket := range u.buckets() {
+			if of := u.publish.within(fmt.Sprintf(kind, bucket)); len(of) > 0 {
 				parts = append(parts, of...)
 				break
 			}
 		}
 	}
 	return parts
+}
+
+// buckets returns the names of all buckets that the deployment may have in its present and in its first generation.
+func (u *user) buckets() (all []string) {
+	for _, generation := range slices.Compact([]uint32{0, u.generation}) {
+		for shard := range uint32(jetstream.MaxShards) {
+			all = append(all, u.prefix.Bucket(messages.Shard{Generation: generation, Number: shard}))
+		}
+	}
+	return append(all, u.prefix.Register())
 }
 
 // ofOperators returns the subjects that only operators and fencing agents need.

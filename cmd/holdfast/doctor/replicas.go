@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // majority is the minimum number of servers of which one may fail.
@@ -21,7 +22,7 @@ const majority = 3
 func (d *deployment) replicas(ctx context.Context, r *Result) {
 	var all []jetstream.Inspection
 	for end, again := time.Now().Add(settling), true; again; {
-		present, err := jetstream.Inspect(ctx, d.cfg.Conn, d.cfg.Prefix, d.info.GetShards())
+		present, err := jetstream.Inspect(ctx, d.cfg.Conn, d.cfg.Prefix, messages.ShardsOf(d.info))
 		if err != nil {
 			d.noInspection(r, err)
 			return
@@ -51,7 +52,7 @@ func isUnsettled(i jetstream.Inspection) bool {
 func (d *deployment) noInspection(r *Result, err error) {
 	if errors.Is(err, jetstream.ErrForbidden) {
 		r.hidden("permission to publish on $JS.API.STREAM.INFO.KV_%s, and the same for the other shards",
-			d.cfg.Prefix.Bucket(0))
+			d.cfg.Prefix.Bucket(messages.ShardsOf(d.info).Shard(0)))
 		return
 	}
 	r.hidden("JetStream in the account of this user: %s", display.OneLine(err.Error()))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	buckets "github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 const (
@@ -50,7 +51,7 @@ func (d *deployment) storage(ctx context.Context, r *Result) {
 
 // elsewhere checks whether the NATS servers outside of the nodes sync each write, and returns what is known of it.
 func (d *deployment) elsewhere(ctx context.Context, r *Result) string {
-	unsynced, err := buckets.Unsynced(ctx, d.cfg.Conn, d.cfg.Prefix, d.info.GetShards())
+	unsynced, err := buckets.Unsynced(ctx, d.cfg.Conn, d.cfg.Prefix, messages.ShardsOf(d.info))
 	d.synced = err == nil && len(unsynced) == 0
 	for _, server := range unsynced {
 		r.unsynced("the NATS server "+display.Name(server),

@@ -63,7 +63,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Embedded.Log = c.Log
 	c.Embedded.Login = c.Login
-	c.Embedded.Stream = "KV_" + c.Prefix.Bucket(0)
+	c.Embedded.Stream = "KV_" + c.Prefix.Bucket(messages.Shard{})
 	c.Embedded.VerifiedUsers = c.Identity == identity.User
 	return c
 }

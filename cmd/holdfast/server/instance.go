@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/jetstream/eventlog"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // instance is one run of the node on a NATS server.
@@ -18,9 +19,8 @@ type instance struct {
 	cfg         Config
 	nats        *embedded.Server // nil if NATS is external
 	connections *connections
-	deployment  *jetstream.Deployment
-	streams     localStreams          // nil if NATS is external
-	leadership  *jetstream.Leadership // nil if NATS is external
+	deployment  atomic.Pointer[deployment]
+	streams     localStreams // nil if NATS is external
 	node        *node.Node
 	// synced is whether an external NATS syncs each write; nil: not known.
 	synced atomic.Pointer[bool]
@@ -28,6 +28,14 @@ type instance struct {
 	looked atomic.Pointer[look]
 	// endBackground stops the background tasks and waits for them.
 	endBackground func()
+}
+
+// deployment is the buckets of a generation of shards.
+type deployment struct {
+	*jetstream.Deployment
+	leadership *jetstream.Leadership // nil if NATS is external
+	// replaced is closed when another generation is in use.
+	replaced chan struct{}
 }
 
 // start starts everything in the order of its dependencies. If it fails, [Server.Stop] cleans up.
@@ -47,15 +55,39 @@ func (i *instance) openDeployment(ctx context.Context) (err error) {
 	if i.nats != nil {
 		cfg.Members = i.nats.Members
 	}
-	if i.deployment, err = jetstream.OpenDeployment(ctx, i.connections.storage, cfg); err != nil || i.nats == nil {
+	d, err := jetstream.OpenDeployment(ctx, i.connections.storage, cfg)
+	if err != nil {
 		return err
 	}
-	if i.streams, err = i.nats.Streams(i.connections.storage); err != nil {
-		return err
+	if i.nats != nil {
+		if i.streams, err = i.nats.Streams(i.connections.storage); err != nil {
+			return err
+		}
 	}
-	i.leadership = jetstream.NewLeadership(i.deployment, i.streams)
-	i.look()
+	i.use(d)
+	if i.nats != nil {
+		i.look()
+	}
 	return nil
+}
+
+// use makes a generation of shards the one in use.
+func (i *instance) use(d *jetstream.Deployment) {
+	now := &deployment{Deployment: d, replaced: make(chan struct{})}
+	if i.nats != nil {
+		now.leadership = jetstream.NewLeadership(d, i.streams)
+	}
+	if was := i.deployment.Swap(now); was != nil {
+		close(was.replaced)
+	}
+}
+
+// journals are those of a generation of shards.
+func (i *instance) journals(d *jetstream.Deployment) *node.Journals {
+	return &node.Journals{
+		Journal: func(shard uint32) actors.Journal { return d.Bucket(shard) }, Tuning: i.cfg.tuning(d.Shards()).WithDefaults(),
+		Try: d.Try, Use: func() { i.use(d) },
+	}
 }
 
 func (i *instance) startNode(ctx context.Context) error {
@@ -66,11 +98,24 @@ func (i *instance) startNode(ctx context.Context) error {
 		return err
 	}
 	cfg, c := i.cfg.Config, i.connections
-	cfg.Shards, cfg.Tuning = i.deployment.Shards(), i.cfg.tuning(i.deployment.Shards())
-	cfg.Journal = func(shard uint32) actors.Journal { return i.deployment.Bucket(shard) }
+	d := i.deployment.Load()
+	journals := i.journals(d.Deployment)
+	cfg.Shards, cfg.Generation, cfg.Tuning, cfg.Journal = d.Shards(), d.Divided().Generation, journals.Tuning, journals.Journal
+	if r := d.Register(); r != nil {
+		cfg.Register = r
+		cfg.Open = func(ctx context.Context, of messages.Shards) (*node.Journals, error) {
+			next, err := d.Open(ctx, of)
+			if err != nil {
+				return nil, err
+			}
+			return i.journals(next), nil
+		}
+	}
 	cfg.Clock, cfg.First, cfg.Retainer = actors.SystemClock(), i.cfg.isAlone(), retainer
 	cfg.Intake, cfg.Outbox, cfg.Events, cfg.Peers = c.intake, c.outbox, c.events, c.peers
-	cfg.TransferLeadership = i.leadership.Transfer
+	cfg.TransferLeadership = func(ctx context.Context, shard uint32, to string) error {
+		return i.deployment.Load().leadership.Transfer(ctx, shard, to)
+	}
 	if i.nats != nil {
 		cfg.Leads, cfg.Fault, cfg.Storage = i.leads, i.nats.Fault, i.storage
 		if cfg.Interest, err = i.nats.Interest(i.connections.events); err != nil {
@@ -84,7 +129,7 @@ func (i *instance) startNode(ctx context.Context) error {
 // retainer returns the event stream, nil if there is none.
 func (i *instance) retainer(ctx context.Context) (actors.Publisher, error) {
 	cfg := eventlog.Config{
-		Prefix: i.cfg.Prefix, Retention: i.cfg.Retention, Replicas: i.deployment.Replicas(), Log: i.cfg.Log,
+		Prefix: i.cfg.Prefix, Retention: i.cfg.Retention, Replicas: i.deployment.Load().Replicas(), Log: i.cfg.Log,
 	}
 	if i.nats != nil {
 		cfg.Members = i.nats.Members
@@ -102,16 +147,35 @@ func (i *instance) startBackground() {
 	var running sync.WaitGroup
 	i.endBackground = func() { cancel(); running.Wait() }
 	running.Go(func() {
-		if err := i.deployment.Grow(ctx); err != nil && ctx.Err() == nil {
-			i.cfg.Log.Error("cannot add the missing replicas", "error", err)
+		for ctx.Err() == nil {
+			i.maintain(ctx)
 		}
 	})
-	running.Go(func() { i.leadership.Follow(ctx, i.node.Owns) })
 	if i.nats == nil {
 		running.Go(func() { i.followSyncs(ctx) })
 	} else {
 		running.Go(func() { i.followStorage(ctx) })
 	}
+}
+
+// maintain takes care of the buckets of the generation of shards in use, until that is another one or ctx ends.
+func (i *instance) maintain(ctx context.Context) {
+	d := i.deployment.Load()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := d.Grow(ctx); err != nil && ctx.Err() == nil {
+			i.cfg.Log.Error("cannot add the missing replicas", "error", err)
+		}
+	})
+	running.Go(func() { d.leadership.Follow(ctx, i.node.Owns) })
+	select {
+	case <-d.replaced:
+	case <-ctx.Done():
+	}
+	cancel()
+	running.Wait()
 }
 
 // stop stops the node, so that every request is answered, and leaves the connections that it does not own open. It may

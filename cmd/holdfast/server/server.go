@@ -195,4 +195,4 @@ func (s *Server) Connect(role string) (*nats.Conn, error) {
 func (s *Server) Node() *node.Node { return s.node.node }
 
 // Deployment returns the deployment of the running node.
-func (s *Server) Deployment() *jetstream.Deployment { return s.node.deployment }
+func (s *Server) Deployment() *jetstream.Deployment { return s.node.deployment.Load().Deployment }

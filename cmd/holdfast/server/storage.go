@@ -49,8 +49,9 @@ func (i *instance) followStorage(ctx context.Context) {
 func (i *instance) look() {
 	s := node.Storage{Certificates: i.nats.Certificates(), Behind: map[uint32]int{}}
 	behind := i.streams.Behind()
-	for shard := range i.deployment.Shards() {
-		if n, leads := behind[i.deployment.Bucket(shard).Stream()]; leads {
+	d := i.deployment.Load()
+	for shard := range d.Shards() {
+		if n, leads := behind[d.Bucket(shard).Stream()]; leads {
 			s.Behind[shard] = n
 		}
 	}

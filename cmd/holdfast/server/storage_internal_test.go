@@ -60,7 +60,7 @@ func TestStuckDiskDoesNotSilenceTheNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	stuck.localStreams = s.node.streams
-	s.node.streams, s.node.leadership = stuck, jetstream.NewLeadership(s.node.deployment, stuck)
+	s.node.streams, s.node.deployment.Load().leadership = stuck, jetstream.NewLeadership(s.node.deployment.Load().Deployment, stuck)
 	announcements := make(chan *nats.Msg, 1<<10)
 	if _, err := connections.storage.ChanSubscribe(s.cfg.Prefix.Nodes(), announcements); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func (i *instance) followSyncs(ctx context.Context) {
 	again := time.NewTicker(syncsAgain)
 	defer again.Stop()
 	for {
-		unsynced, err := jetstream.Unsynced(ctx, i.connections.storage, i.cfg.Prefix, i.deployment.Shards())
+		unsynced, err := jetstream.Unsynced(ctx, i.connections.storage, i.cfg.Prefix, i.deployment.Load().Divided())
 		synced, last := len(unsynced) == 0, i.synced.Load()
 		switch {
 		case ctx.Err() != nil:

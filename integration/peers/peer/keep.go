@@ -67,7 +67,7 @@ func (s *keepSession) ask(ctx context.Context, op messages.Operation, key string
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.nc.RequestWithContext(ctx, messages.DefaultPrefix.Direct(s.shard, op, key), payload)
+	m, err := s.nc.RequestWithContext(ctx, messages.DefaultPrefix.Direct(messages.Shard{Number: s.shard}, op, key), payload)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (s stored) at() time.Time { return time.UnixMilli(s.GetAtMs()) }
 
 // Open returns a reader of the shard's bucket. It waits until JetStream answers or ctx ends.
 func Open(ctx context.Context, src Source, shard uint32) (*Reader, error) {
-	bucket := src.Prefix.Bucket(shard)
+	bucket := src.Prefix.Bucket(messages.Shard{Number: shard})
 	r := &Reader{src: src, shard: shard, name: "KV_" + bucket, keys: "$KV." + bucket + "."}
 	var err error
 	r.stream, err = ask(ctx, r, func(ctx context.Context) (jetstream.Stream, error) {

@@ -72,7 +72,7 @@ func (c *Client) ask(ctx context.Context, op messages.Operation, key string, req
 	ctx, cancel := context.WithTimeout(ctx, wait+c.service.Timeout)
 	defer cancel()
 	shard := messages.ShardOf(key, c.service.Shards)
-	m, err := c.nc.RequestWithContext(ctx, c.service.Prefix.Direct(shard, op, key), data)
+	m, err := c.nc.RequestWithContext(ctx, c.service.Prefix.Direct(messages.Shard{Number: shard}, op, key), data)
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,24 @@ func (b *backupCommand) copy(cmd *cobra.Command, nc *nats.Conn, w io.Writer) (*b
 		idle.progress()
 		bar.Show(done, "copying")
 	})
+	if err == nil {
+		err = checkGeneration(ctx, d)
+	}
 	return contents, storageError(ctx, &b.connection, err)
+}
+
+// checkGeneration returns an error if the deployment has another generation of shards by now: what was granted there is
+// not in the journals that were copied.
+func checkGeneration(ctx context.Context, d *jetstream.Deployment) error {
+	r := d.Register()
+	if r == nil {
+		return nil
+	}
+	content, _, err := r.Read(ctx)
+	if err == nil && content.InUse() != d.Divided() {
+		err = errors.New("the number of shards was changed during the backup; start it again")
+	}
+	return err
 }
 
 // storageError gives an error of storage its exit code.

@@ -245,7 +245,7 @@ func (m *membersCommand) checkAccount(ctx context.Context, s *members.Session) e
 	if err != nil {
 		return clusterError(err)
 	}
-	if !report.Has("KV_" + messages.Prefix(m.prefix).Bucket(0)) {
+	if !report.Has("KV_" + messages.Prefix(m.prefix).Bucket(messages.Shard{})) {
 		return exit.Usagef("the cluster has no locks with the prefix %q outside of accounts: %s", m.prefix,
 			otherAccount)
 	}
