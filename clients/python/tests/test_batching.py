@@ -49,7 +49,7 @@ def test_batches_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (b.may(), b.must_try()) == (False, False)
 
 
-def attempt(id: int, shard: int | None) -> Attempt:
+def attempt(id: int, shard: str | None) -> Attempt:
     return Attempt(id, Route("get", f"k{id}", shard), {"stale": True}, None, 0.0)
 
 
@@ -57,12 +57,13 @@ def attempt(id: int, shard: int | None) -> Attempt:
     ("shards", "groups"),
     [
         ([], []),
-        ([0, 1, 0], [[1, 3], [2]]),
-        ([None, 0, None, 0], [[1], [2, 4], [3]]),
-        ([0] * (MAX_CALLS + 1), [[*range(1, MAX_CALLS + 1)], [MAX_CALLS + 1]]),
+        (["0", "1", "0"], [[1, 3], [2]]),
+        (["0", "2-0", "0", "2-0"], [[1, 3], [2, 4]]),
+        ([None, "0", None, "0"], [[1], [2, 4], [3]]),
+        (["0"] * (MAX_CALLS + 1), [[*range(1, MAX_CALLS + 1)], [MAX_CALLS + 1]]),
     ],
 )
-def test_bundle(shards: list[int | None], groups: list[list[int]]) -> None:
+def test_bundle(shards: list[str | None], groups: list[list[int]]) -> None:
     found = bundle(attempt(i, shard) for i, shard in enumerate(shards, 1))
     assert [[a.id for a in group] for group in found] == groups
 
@@ -72,6 +73,7 @@ class Client:
 
     def __init__(self) -> None:
         self.orphans: list[dict[str, Any]] = []
+        self.hints = 0
 
     def orphaned(self, lease: dict[str, Any]) -> None:
         self.orphans.append(lease)
@@ -79,8 +81,8 @@ class Client:
     def reconnected(self) -> None:
         pass
 
-    def unanswered(self) -> None:
-        pass
+    def outdated(self) -> None:
+        self.hints += 1
 
     def noticed(self, notice: dict[str, Any]) -> None:
         raise AssertionError(notice)
@@ -93,7 +95,7 @@ class Fixture:
         self.nc = nc
         self.client = Client()
         self.sender = Sender(nc, prefix, "me", self.client)
-        self.sender.set_deployment(1, ["batch"])
+        self.sender.set_deployment(1, 0, ["batch"])
         self.batching.prove()
         self.answers: dict[int, Answer] = {}
         self.batches: list[list[dict[str, Any]]] = []
@@ -108,7 +110,7 @@ class Fixture:
             self.batches.append(calls)
             await answer(m, calls)
 
-        await self.nc.subscribe(self.sender.router.batch(0), cb=received)
+        await self.nc.subscribe(self.sender.router.batch("0"), cb=received)
         await self.nc.flush()
 
     def get(self, *keys: str, owner: str = "") -> list[int]:
@@ -116,7 +118,7 @@ class Fixture:
             assert a.id not in self.answers
             self.answers[a.id] = a
 
-        return [self.sender.send(Route("get", key, 0), {"stale": True, "owner": owner}, receive) for key in keys]
+        return [self.sender.send(Route("get", key, "0"), {"stale": True, "owner": owner}, receive) for key in keys]
 
     async def answered(self, ids: list[int]) -> list[Answer]:
         async with asyncio.timeout(10):

@@ -19,7 +19,7 @@ from holdfast_client._sessions import Sessions
 
 
 def direct(*_: object) -> Route:
-    return Route("extend", "k", 0)
+    return Route("extend", "k", "0")
 
 
 class Lease(SimpleNamespace):

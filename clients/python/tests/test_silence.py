@@ -48,7 +48,7 @@ EXTENSIONS = Extensions()
 def begin(core: object, closed: Callable[[Session], None]) -> Session:
     rights = Rights()
     rights.prove()
-    return Session(cast(Core, core), rights, SessionTerms(0, TTL, None), None, closed)
+    return Session(cast(Core, core), rights, SessionTerms("0", TTL, None), None, closed)
 
 
 class Lease:

@@ -56,7 +56,7 @@ export interface Call {
 
 /** Calls of one shard, and their payload. */
 export interface Batch {
-  readonly shard: number;
+  readonly shard: string;
   readonly calls: readonly Call[];
   readonly payload: Uint8Array;
 }
@@ -67,7 +67,7 @@ export interface Batch {
  * they have no form in protobuf.
  */
 export function bundle(queue: readonly Call[], maxBytes: number): { batches: Batch[]; alone: Call[] } {
-  const ofShards = new Map<number, Call[]>();
+  const ofShards = new Map<string, Call[]>();
   const batches: Batch[] = [];
   const alone: Call[] = [];
   for (const call of queue) {
@@ -85,7 +85,7 @@ export function bundle(queue: readonly Call[], maxBytes: number): { batches: Bat
 }
 
 /** Makes the batches of one shard. A call has the id of its channel, which has one call in a batch. */
-function fill(shard: number, all: readonly Call[], maxBytes: number, batches: Batch[], alone: Call[]): void {
+function fill(shard: string, all: readonly Call[], maxBytes: number, batches: Batch[], alone: Call[]): void {
   let calls = new Map<number, Call>();
   const end = (): void => {
     if (calls.size > 1) batches.push({ shard, calls: [...calls.values()], payload: writer.take() });

@@ -93,7 +93,7 @@ export class Core implements Line, Client {
     return this.background(() => insist(this, this.release(key, body, deadline)));
   }
 
-  unanswered(): void {
+  outdated(): void {
     this.deployment.refresh();
   }
 

@@ -7,7 +7,7 @@ const maxPatience = 500;
 /** The shortest time between two questions. */
 const minPause = 10_000;
 const maxPause = 3_600_000;
-/** What an answer may say of the number of shards. */
+/** What an answer may say of the number of shards, and of their generation. */
 const maxShards = 0xffffffff;
 
 /**
@@ -16,6 +16,8 @@ const maxShards = 0xffffffff;
 export class Deployment {
   /** The shortest and the longest lease, and the longest time in the queue, that a request may ask for. */
   limits: Limits = contract;
+  /** Is called when there are other shards than before. */
+  divided: () => void = () => undefined;
   #info: Info | undefined;
   #features: ReadonlySet<string> = new Set();
   /** All nodes have the version of the one that has answered. */
@@ -77,15 +79,20 @@ export class Deployment {
   async #ask(deadline: number): Promise<void> {
     const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline });
     const info = answer?.json as Info | undefined;
-    const shards = info?.shards ?? -1;
-    if (answer?.reply !== undefined || !Number.isInteger(shards) || shards < 0 || shards > maxShards) return;
+    const { shards, generation = 0 } = info ?? {};
+    if (answer?.reply !== undefined || !isNumber(shards) || !isNumber(generation)) return;
     this.#info = info;
     const nodes: unknown = info?.nodes;
     this.#isUniform =
       Array.isArray(nodes) && nodes.every((node: { version?: string } | null) => node?.version === info?.version);
     this.#features = new Set(Array.isArray(info?.features) ? info.features : []);
     this.limits = { ...contract, ...info?.limits };
-    this.line.router.shards = shards;
     this.line.sender.batching.offered = this.names("batch");
+    if (this.line.router.divide(shards, generation)) this.divided();
   }
+}
+
+/** Reports whether an answer may say so of the shards. */
+function isNumber(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= maxShards;
 }

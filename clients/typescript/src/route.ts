@@ -1,3 +1,4 @@
+import type { Msg } from "@nats-io/nats-core";
 import type { Clock } from "./clock.js";
 import { shardOf } from "./key.js";
 import type { Operation } from "./wire.js";
@@ -8,6 +9,8 @@ import type { Operation } from "./wire.js";
  */
 const minDetour = 1000;
 const maxDetour = 30_000;
+/** The header with the generation of the shards that the service has, in answers on a direct subject of another one. */
+const generationHeader = "Holdfast-Generation";
 
 /** Where an attempt goes: to any node, or directly to the owner of the shard. */
 export class Route {
@@ -16,8 +19,8 @@ export class Route {
     readonly operation: Operation,
     /** That of a resource or a session; of a listing and of info it is empty. */
     readonly key: string,
-    /** Undefined: to any node. */
-    readonly shard?: number,
+    /** As it stands in subjects. Undefined: to any node. */
+    readonly shard?: string,
   ) {}
 
   /** To the owner of the shard, not to any node. */
@@ -34,8 +37,8 @@ export class Route {
 
 /** Chooses the subjects of requests. */
 export class Router {
-  /** How many shards there are; 0: not known, so all requests go to any node. */
-  shards = 0;
+  #shards = 0;
+  #generation = 0;
   #detourUntil = -Infinity;
   #detour = 0;
 
@@ -44,17 +47,45 @@ export class Router {
     private readonly clock: Clock,
   ) {}
 
+  /** How many shards there are; 0: not known, so all requests go to any node. */
+  get shards(): number {
+    return this.#shards;
+  }
+
+  /** Sets how many shards there are, and their generation. Returns whether there were others before. */
+  divide(shards: number, generation: number): boolean {
+    const isNew = shards !== this.#shards || generation !== this.#generation;
+    this.#shards = shards;
+    this.#generation = generation;
+    return isNew;
+  }
+
+  /** Returns the shard of a key as it stands in subjects. How many there are must be known. */
+  shard(key: string): string {
+    const number = String(shardOf(key, this.#shards));
+    return this.#generation === 0 ? number : `${this.#generation}-${number}`;
+  }
+
+  /**
+   * Reports whether an answer names another generation than the known one, so that there may be other shards. Anybody
+   * who can answer may have made it up.
+   */
+  isOld({ headers }: Pick<Msg, "headers">): boolean {
+    const present = headers?.get(generationHeader) ?? "";
+    return present !== "" && this.#shards > 0 && present !== String(this.#generation);
+  }
+
   /**
    * Returns where the nth attempt, counted from 0, of a request goes: every other one to any node, and all without a
    * key.
    */
-  route(operation: Operation, key: string | undefined, n: number, shard?: number): Route {
-    if (key === undefined || this.shards === 0 || n % 2 === 1 || this.#isDetour) return new Route(this.prefix, operation, key ?? "");
-    return new Route(this.prefix, operation, key, shard ?? shardOf(key, this.shards));
+  route(operation: Operation, key: string | undefined, n: number, shard?: string): Route {
+    if (key === undefined || this.#shards === 0 || n % 2 === 1 || this.#isDetour) return new Route(this.prefix, operation, key ?? "");
+    return new Route(this.prefix, operation, key, shard ?? this.shard(key));
   }
 
   /** Returns the subject of the batches of a shard. */
-  batch(shard: number): string {
+  batch(shard: string): string {
     return `${this.prefix}.shard.${shard}.batch`;
   }
 

@@ -92,8 +92,8 @@ export class Channel {
 export interface Client {
   /** An answer has come that no channel expects. */
   orphaned(answer: Answer): void;
-  /** No node listens on the subject of an attempt. */
-  unanswered(): void;
+  /** What is known of the deployment may be out of date. It is a hint, which may be forged, and comes often. */
+  outdated(): void;
 }
 
 /** Sends requests on the connection of the application, and receives the answers with one subscription. */
@@ -260,14 +260,14 @@ export class Sender implements Publisher {
   }
 
   /** Sends a batch of an empty call. Its answer, which is INVALID, says that batches are taken. */
-  #tryBatch(shard: number): void {
+  #tryBatch(shard: string): void {
     const writer = new Writer();
     writer.emptyCall();
     this.#publishBatch(shard, writer.take());
   }
 
   /** Returns the number of the batch. */
-  #publishBatch(shard: number, payload: Uint8Array): number {
+  #publishBatch(shard: string, payload: Uint8Array): number {
     this.nc.publish(this.router.batch(shard), payload, { reply: this.subjectOf(0, ++this.#lastBatch) });
     return this.#lastBatch;
   }
@@ -277,8 +277,8 @@ export class Sender implements Publisher {
     if (name === undefined) return;
     const { data } = message;
     const noResponders = data.length === 0 && message.headers?.code === 503;
-    if (noResponders) this.client.unanswered();
-    else this.isAnswered = true;
+    if (!noResponders) this.isAnswered = true;
+    if (noResponders || this.router.isOld(message)) this.client.outdated();
     if (name.channel === 0) {
       this.#answeredBatch(name.attempt, data, noResponders);
       return;

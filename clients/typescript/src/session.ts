@@ -74,7 +74,8 @@ export class Session implements Keeper<Member>, Listener {
   constructor(
     private readonly core: Core,
     private readonly observer: Observer,
-    readonly shard: number,
+    /** As it stands in subjects. */
+    readonly shard: string,
     readonly ttl: number,
   ) {
     this.label = hexOf(sha256(new TextEncoder().encode(this.id)), 4);

@@ -1,5 +1,4 @@
 import type { Core } from "./core.js";
-import { shardOf } from "./key.js";
 import { Session, type Observer } from "./session.js";
 
 /** For how many lengths of leases a client has sessions in each shard. */
@@ -22,10 +21,10 @@ export class Sessions implements Observer {
    * needs one.
    */
   of(key: string, ttl: number, listens: boolean): Session | undefined {
-    const { clock, deployment, held, settings } = this.core;
+    const { clock, deployment, held, router, settings } = this.core;
     if (!settings.sessions || (held.size < 2 && !listens)) return undefined;
     if (!deployment.offers("sessions") || clock.now() < this.#refusedUntil) return undefined;
-    const shard = shardOf(key, deployment.shards);
+    const shard = router.shard(key);
     const id = idOf(shard, ttl);
     let session = this.#current.get(id);
     if (session === undefined && this.#lengths(ttl) <= maxTTLs) {
@@ -55,6 +54,10 @@ export class Sessions implements Observer {
     if (this.#current.get(id) === session) this.#current.delete(id);
   }
 
+  /**
+   * Closes all of them, because the client is closed, or there are other shards: then the leases of one are spread over
+   * several shards, and each moves with its next extension, which is soon, into the session of its present shard.
+   */
   close(): void {
     for (const session of [...this.#current.values()]) session.close();
   }
@@ -65,6 +68,6 @@ export class Sessions implements Observer {
   }
 }
 
-function idOf(shard: number, ttl: number): string {
+function idOf(shard: string, ttl: number): string {
   return `${shard} ${ttl}`;
 }

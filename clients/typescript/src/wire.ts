@@ -84,6 +84,7 @@ export const maxGrowth = 1_000_000;
 /** What the service says about itself. */
 export interface Info {
   shards?: number;
+  generation?: number;
   version?: string;
   nodes?: { version?: string }[];
   limits?: Partial<Limits>;

@@ -78,7 +78,7 @@ def bundle(queue: Iterable[C]) -> list[list[C]]:
     Those to the owner of one shard go together, in their order. Those to any node go alone.
     """
     groups: list[list[C]] = []
-    open: dict[int, list[C]] = {}
+    open: dict[str, list[C]] = {}
     for a in queue:
         shard = a.route.shard
         group = None if shard is None else open.get(shard)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from . import _clock
 from ._core import Core
 from ._errors import HoldfastError, Invalid
 from ._pauses import FIRST_RESEND
 
-# How long an answer to info counts as up to date after a direct subject had no responder, in seconds.
+# How long an answer to info counts as up to date, whatever other answers hint at, in seconds.
 FRESH = 5.0
 # How long to wait after a request that was not answered, in seconds.
 AGAIN = 1.0
 MAX_WAIT = 3600.0
-# The largest number of shards in an answer.
+# The largest number of shards in an answer, and of their generation.
 MAX_SHARDS = 0xFFFFFFFF
 
 
@@ -28,16 +29,18 @@ class Deployment:
         max_wait: the longest wait that it allows, in seconds.
         min_ttl: the shortest lease that it allows; 0: it is not known.
         known: an answer has come.
+        divided: is called when there are other shards than before.
     """
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self.shards = 0
+        self.shards = self._generation = 0
         self.features: frozenset[str] = frozenset()
         self.version = ""
         self.max_wait = MAX_WAIT
         self.min_ttl = 0.0
         self.known = asyncio.Event()
+        self.divided: Callable[[], None] = lambda: None
         self._begun = self._queried = _clock.now()
         self._task = core.spawn(self._find())
 
@@ -83,17 +86,22 @@ class Deployment:
             a = await self._core.request("info", "", "", {}, self._core.timeout)
         except HoldfastError:
             return False
-        shards = a.reply.get("shards", 0)
+        shards, generation = a.reply.get("shards", 0), a.reply.get("generation", 0)
         if a.status or not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
             return False
-        self.shards = shards
+        if not isinstance(generation, int) or not 0 <= generation <= MAX_SHARDS:
+            return False
+        is_new = (shards, generation) != (self.shards, self._generation)
+        self.shards, self._generation = shards, generation
         self.version = a.reply.get("version", "")
         # An earlier version refuses what it does not know.
         uniform = all(n.get("version", "") == self.version for n in a.reply.get("nodes", ()))
         self.features = frozenset(a.reply.get("features", ())) if uniform else frozenset()
-        self._core.sender.set_deployment(shards, self.features)
+        self._core.sender.set_deployment(shards, generation, self.features)
         limits = a.reply.get("limits", {})
         self.max_wait = limits.get("max_wait_ms", MAX_WAIT * 1000) / 1000
         self.min_ttl = limits.get("min_ttl_ms", 0) / 1000
         self.known.set()
+        if is_new:
+            self.divided()
         return True

@@ -39,6 +39,7 @@ class Handles:
         self.held: dict[tuple[str, int], Handle] = {}
         self.deployment = Deployment(self.core)
         self.sessions = Sessions(self.core, self.deployment, self.held, self._wanted, enabled=use_sessions)
+        self.deployment.divided = self.sessions.divide
         self.ends = Ends(self.core)
         self._logged = False
         self._secret = b64encode(secret).decode()
@@ -101,8 +102,8 @@ class Handles:
         for x in self.core.exchanges:
             x.given_back.add(token)
 
-    def unanswered(self) -> None:
-        """Ask again what the service says about itself, because a direct subject has no responder."""
+    def outdated(self) -> None:
+        """Ask again what the service says about itself, because there may be other shards by now."""
         self.deployment.refresh()
 
     def noticed(self, notice: dict[str, Any]) -> None:

@@ -43,6 +43,9 @@ OWN = ("GRANTED", "EXTENDED", "UPDATED")
 # The operations of which an answer has leases of one resource: that of the key.
 ABOUT_ONE = ("acquire", "release", "extend", "get", "set")
 
+# The header with the generation of the shards that the service has, in answers on a direct subject of another one.
+GENERATION = "Holdfast-Generation"
+
 # What the number of a batch begins with in a reply subject, and that of an attempt does not.
 BATCH = "b"
 
@@ -129,8 +132,8 @@ class Client(Protocol):
         """Note that the connection is there again after an interruption, or off."""
         ...
 
-    def unanswered(self) -> None:
-        """Note that a direct subject has no responder."""
+    def outdated(self) -> None:
+        """Note that what is known of the deployment may be out of date. It is a hint, which may be forged."""
         ...
 
     def noticed(self, notice: dict[str, Any]) -> None:
@@ -186,12 +189,12 @@ class Sender:
         self._publisher = self._loop.create_task(self._publish_all(), name="holdfast publisher")
         self._denials = Denials.reported_to(self, nc)
 
-    def set_deployment(self, shards: int, features: Iterable[str]) -> None:
-        """Note how many shards the deployment has and what it offers.
+    def set_deployment(self, shards: int, generation: int, features: Iterable[str]) -> None:
+        """Note how many shards the deployment has, of which generation, and what it offers.
 
         Until then no request takes the direct route to the owner of its shard, and none is sent in a batch.
         """
-        self.router.shards = shards
+        self.router.shards, self.router.generation = shards, generation
         self._batching.offer("batch" in features)
 
     def send(self, route: Route, message: dict[str, Any], receive: Receive | None) -> int:
@@ -358,6 +361,8 @@ class Sender:
             self._client.noticed(reply)
             return
         self.answered = self.answered or status != NO_RESPONDERS
+        if self.router.is_old((m.headers or {}).get(GENERATION, "")):
+            self._client.outdated()
         if number.startswith(BATCH):
             self._answered_batch(int(number[len(BATCH) :]), status, reply)
         else:
@@ -406,7 +411,7 @@ class Sender:
         del self._attempts[id]
         if answer.direct:
             if status == NO_RESPONDERS:
-                self._client.unanswered()
+                self._client.outdated()
             else:
                 self.router.proven()
         attempt.receive(answer)

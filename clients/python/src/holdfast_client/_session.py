@@ -50,9 +50,13 @@ class Rights:
 
 
 class SessionTerms(NamedTuple):
-    """What the leases of a session have in common."""
+    """What the leases of a session have in common.
 
-    shard: int
+    Attributes:
+        shard: as it stands in subjects.
+    """
+
+    shard: str
     ttl: float
     secret: str | None
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sized
 
 from ._core import Core
 from ._deployment import Deployment
-from ._key import shard_of
 from ._session import Rights, Session, SessionTerms
 
 # For how many lengths of leases a client has sessions.
@@ -52,7 +51,7 @@ class Sessions:
         few = len(self._held) < 2 and not notices
         if not self._enabled or few or "sessions" not in features or self._rights.refused():
             return None
-        terms = SessionTerms(shard_of(key, self._deployment.shards), ttl, secret)
+        terms = SessionTerms(self._core.sender.router.shard(key), ttl, secret)
         session = self._current.get(terms)
         if session is None and len({t.ttl for t in self._current} | {ttl}) <= MAX_TTLS:
             keep_secret = secret if "keep_secret" in features else None
@@ -72,8 +71,16 @@ class Sessions:
         Their other leases move to new sessions.
         """
         for session in self.all():
-            if session.terms.shard == shard_of(key, self._deployment.shards):
+            if session.terms.shard == self._core.sender.router.shard(key):
                 session.close()
+
+    def divide(self) -> None:
+        """Close all sessions, because there are other shards: the leases of one are spread over several.
+
+        Each moves with its next extension, which is soon, into the session of its present shard.
+        """
+        for session in self.all():
+            session.close()
 
     def refuse(self) -> None:
         """Begin no session for a time."""

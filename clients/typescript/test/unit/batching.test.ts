@@ -10,8 +10,8 @@ import type { Operation } from "../../src/wire.js";
 let channels = 0;
 
 /** Returns a call of a channel of its own. */
-function call(shard: number | undefined, body: object = {}, operation: Operation = "release"): Call {
-  return { route: new Route("holdfast", operation, "a", shard), body, channel: { id: ++channels } as unknown as Channel, attempt: 1 };
+function call(shard: number | string | undefined, body: object = {}, operation: Operation = "release"): Call {
+  return { route: new Route("holdfast", operation, "a", shard?.toString()), body, channel: { id: ++channels } as unknown as Channel, attempt: 1 };
 }
 
 /** Returns the numbers of calls in each batch, and the other calls. */
@@ -29,6 +29,12 @@ test("calls of one shard go together, and a lone one alone", () => {
   const { sizes, alone } = bundled([call(1), call(2), lone, call(1), call(2), call(1)]);
   assert.deepEqual(sizes, [3, 2]);
   assert.deepEqual(alone, [lone]);
+});
+
+test("calls for shards of different generations go apart", () => {
+  const { sizes, alone } = bundled([call("1"), call("2-1"), call("1"), call("2-1")]);
+  assert.deepEqual(sizes, [2, 2]);
+  assert.deepEqual(alone, []);
 });
 
 test("the calls of a shard keep their order", () => {

@@ -75,7 +75,7 @@ class Simulation {
         this.over = true; // its leases are asked for one by one
       },
     };
-    this.session = new Session(core as unknown as Core, observer, 0, ttl);
+    this.session = new Session(core as unknown as Core, observer, "0", ttl);
   }
 
   after(pause: number, call: () => void): void {

@@ -1,0 +1,46 @@
+// Another number of shards, on a real node.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Stand } from "../support/stand.js";
+
+const stand = new Stand();
+
+/** Waits for a message on each of some subjects. */
+async function heard(subjects: string[]): Promise<void> {
+  await Promise.all(subjects.map((subject) => new Promise<void>((resolve) => {
+    stand.nc.subscribe(subject, { max: 1, callback: () => { resolve(); } });
+  })));
+}
+
+test("no call fails and no lock is lost when there are other shards, and then their owners are asked", async () => {
+  const keeper = stand.client({ ttl: 2000 });
+  const locks = await Promise.all(Array.from({ length: 20 }, () => keeper.acquire(stand.name())));
+  const worker = stand.client();
+  let isOver = false;
+  const work = Array.from({ length: 8 }, async () => {
+    const name = stand.name();
+    for (let last = 0n; !isOver; ) {
+      const lock = await worker.acquire(name);
+      assert.ok(lock.token > last, `token ${lock.token} behind ${last}`);
+      last = lock.token;
+      await lock.release();
+    }
+  });
+  try {
+    for (const [generation, shards] of [[1, 3], [2, 2]] as const) {
+      const present = Array.from({ length: shards }, (_, n) => `holdfast.shard.${generation}-${n}`);
+      const follows = heard(present.flatMap((shard) => [`${shard}.keep.>`, `${shard}.batch`]));
+      assert.match(await stand.node.run("reshard", String(shards)), new RegExp(`^${shards} shards`));
+      await Promise.race([follows, Promise.all(work)]); // work ends with an error alone
+      assert.ok(locks.every(({ valid }) => valid));
+    }
+  } finally {
+    isOver = true;
+  }
+  await Promise.all(work);
+  for (const lock of locks) {
+    const { held, token } = await keeper.get(lock.name);
+    assert.ok(lock.valid && held && token === lock.token);
+    await lock.release();
+  }
+});
