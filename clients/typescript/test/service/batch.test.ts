@@ -7,12 +7,16 @@ import { Stand } from "../support/stand.js";
 
 const stand = new Stand();
 
-/** What clients have sent directly to the owners of shards. */
+/** What clients have sent directly to the owners of shards, but for the keeps of sessions, which come when they are due. */
 class Sent {
   readonly messages: Msg[] = [];
 
   constructor() {
-    stand.nc.subscribe("holdfast.shard.>", { callback: (_, message) => void this.messages.push(message) });
+    stand.nc.subscribe("holdfast.shard.>", {
+      callback: (_, message) => {
+        if (!message.subject.includes(".keep.")) this.messages.push(message);
+      },
+    });
   }
 
   get batches(): number {
