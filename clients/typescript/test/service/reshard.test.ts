@@ -5,10 +5,16 @@ import { Stand } from "../support/stand.js";
 
 const stand = new Stand();
 
-/** Waits for a message on each of some subjects. */
-async function heard(subjects: string[]): Promise<void> {
-  await Promise.all(subjects.map((subject) => new Promise<void>((resolve) => {
-    stand.nc.subscribe(subject, { max: 1, callback: () => { resolve(); } });
+/** Waits for a message on each of some patterns whose subject has a part. */
+async function heard(patterns: string[], part: string): Promise<void> {
+  await Promise.all(patterns.map((pattern) => new Promise<void>((resolve) => {
+    const sub = stand.nc.subscribe(pattern, {
+      callback: (_, m) => {
+        if (!m.subject.includes(part)) return;
+        sub.unsubscribe();
+        resolve();
+      },
+    });
   })));
 }
 
@@ -28,8 +34,8 @@ test("no call fails and no lock is lost when there are other shards, and then th
   });
   try {
     for (const [generation, shards] of [[1, 3], [2, 2]] as const) {
-      const present = Array.from({ length: shards }, (_, n) => `holdfast.shard.${generation}-${n}`);
-      const follows = heard(present.flatMap((shard) => [`${shard}.keep.>`, `${shard}.batch`]));
+      // of several workers on few shards, some have the same one
+      const follows = heard(["holdfast.shard.*.keep.>", "holdfast.shard.*.batch"], `.${generation}-`);
       assert.match(await stand.node.run("reshard", String(shards)), new RegExp(`^${shards} shards`));
       await Promise.race([follows, Promise.all(work)]); // work ends with an error alone
       assert.ok(locks.every(({ valid }) => valid));
