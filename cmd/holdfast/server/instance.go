@@ -34,8 +34,9 @@ type instance struct {
 type deployment struct {
 	*jetstream.Deployment
 	leadership *jetstream.Leadership // nil if NATS is external
-	// replaced is closed when another generation is in use.
-	replaced chan struct{}
+	// present ends when another generation is in use, which replace says.
+	present context.Context
+	replace context.CancelFunc
 }
 
 // start starts everything in the order of its dependencies. If it fails, [Server.Stop] cleans up.
@@ -73,12 +74,13 @@ func (i *instance) openDeployment(ctx context.Context) (err error) {
 
 // use makes a generation of shards the one in use.
 func (i *instance) use(d *jetstream.Deployment) {
-	now := &deployment{Deployment: d, replaced: make(chan struct{})}
+	now := &deployment{Deployment: d}
+	now.present, now.replace = context.WithCancel(context.Background())
 	if i.nats != nil {
 		now.leadership = jetstream.NewLeadership(d, i.streams)
 	}
 	if was := i.deployment.Swap(now); was != nil {
-		close(was.replaced)
+		was.replace()
 	}
 }
 
@@ -163,18 +165,15 @@ func (i *instance) maintain(ctx context.Context) {
 	d := i.deployment.Load()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(d.present, cancel)()
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := d.Grow(ctx); err != nil && ctx.Err() == nil {
 			i.cfg.Log.Error("cannot add the missing replicas", "error", err)
 		}
 	})
-	running.Go(func() { d.leadership.Follow(ctx, i.node.Owns) })
-	select {
-	case <-d.replaced:
-	case <-ctx.Done():
-	}
-	cancel()
+	d.leadership.Follow(ctx, i.node.Owns)
+	<-ctx.Done()
 	running.Wait()
 }
 
