@@ -165,7 +165,8 @@ func (i *instance) maintain(ctx context.Context) {
 	d := i.deployment.Load()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(d.present, cancel)()
+	stop := context.AfterFunc(d.present, cancel)
+	defer stop()
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := d.Grow(ctx); err != nil && ctx.Err() == nil {
