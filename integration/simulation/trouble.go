@@ -271,7 +271,9 @@ const answering = 20 * time.Second
 // probe checks that each shard is served while a fault lasts, and after it.
 func (w *world) probe() {
 	x := lasting[int(w.trial.Seed%uint64(len(lasting)))]
-	if !x.may(w.trial) {
+	trial := w.trial
+	trial.Shards = w.present()
+	if !x.may(trial) {
 		x = lasting[0]
 	}
 	w.outcome.Lasting = x.name
