@@ -127,12 +127,18 @@ func through(p *journal.Page) float64 {
 	return float64(p.GetPrefix()+1) / float64(uint64(1)<<p.GetDepth())
 }
 
-// commit returns the commit with which each journal begins. It has no changes, so no events are owed.
+// commit returns the commit with which each journal begins.
 func (r *Restore) commit() *journal.Record {
 	number := r.Contents.Number + r.leap() + 2 // above 1, also of a deployment without commits
+	return First("holdfast-restore", r.Contents.Epoch+r.leap()+1, number, r.AtMs)
+}
+
+// First returns the commit with which a journal begins that gets what another one had. It has no changes, so no events
+// are owed. Its number is above 1, so readers demand the pages of all resources behind it.
+func First(writer string, epoch, number uint64, atMs int64) *journal.Record {
 	first := &journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{
-		Epoch: r.Contents.Epoch + r.leap() + 1, Number: number, Opened: true, AtMs: r.AtMs, Published: number,
-		Writer: &journal.Writer{Node: "holdfast-restore"},
+		Epoch: epoch, Number: number, Opened: true, AtMs: atMs, Published: number,
+		Writer: &journal.Writer{Node: writer},
 	}}}
 	first.SetFormat()
 	return first

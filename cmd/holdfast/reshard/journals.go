@@ -81,7 +81,7 @@ func (j *journals) fill(ctx context.Context) error {
 	}
 	for shard := range j.next.Count {
 		t := &target{j.created.Bucket(shard), ledger.New()}
-		first := j.first()
+		first := backup.First(Writer, j.epoch, j.number, time.Now().UnixMilli())
 		if err := t.ledger.Read(j.after+1, first, nil); err != nil {
 			return err
 		}
@@ -100,16 +100,6 @@ func (j *journals) fill(ctx context.Context) error {
 		}
 	}
 	return j.write(ctx)
-}
-
-// first returns the commit with which each target begins. It has no changes, so no events are owed.
-func (j *journals) first() *journal.Record {
-	r := &journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{
-		Epoch: j.epoch, Number: j.number, Opened: true, AtMs: time.Now().UnixMilli(), Published: j.number,
-		Writer: &journal.Writer{Node: Writer},
-	}}}
-	r.SetFormat()
-	return r
 }
 
 // put puts a resource into its target; nil: it is not remembered.
@@ -201,10 +191,8 @@ func (j *journals) finish(ctx context.Context) error {
 		if j.areClosed() { // mutant: ReshardCopiesOpenJournals
 			break
 		}
-		select {
-		case <-time.After(closePoll):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause(ctx, closePoll); err != nil {
+			return err
 		}
 	}
 	for shard, s := range j.sources {

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/ledger"
+	"github.com/holdfast-io/holdfast/backup"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -115,7 +116,7 @@ func filled(tb testing.TB) (sources []*owned, targets []*journaltest.Memory, j *
 		j.targets = append(j.targets, &target{m, ledger.New()})
 	}
 	for _, t := range j.targets {
-		first := j.first()
+		first := backup.First(Writer, j.epoch, j.number, time.Now().UnixMilli())
 		if err := t.bucket.Append(tb.Context(), j.after, first); err != nil {
 			tb.Fatal(err)
 		}
