@@ -143,12 +143,14 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 func (c *coordinator) begin(ctx context.Context) (err error) {
 	c.present, err = jetstream.OpenDeployment(ctx, c.cfg.Conn,
 		jetstream.DeploymentConfig{Prefix: c.cfg.Prefix, Existing: true, Log: c.cfg.Log})
-	if err != nil {
-		return err
+	if err == nil && c.present.Register() == nil {
+		err = fmt.Errorf("%w: bucket %s", jetstream.ErrForbidden, c.cfg.Prefix.Register())
 	}
-	if c.present.Register() == nil {
-		return fmt.Errorf("%w: this user may not read the bucket %s; it needs the rights of a node: see holdfast access",
-			jetstream.ErrForbidden, c.cfg.Prefix.Register())
+	switch {
+	case errors.Is(err, jetstream.ErrForbidden):
+		return fmt.Errorf("%w; a user with the rights of a node is needed: see holdfast access", err)
+	case err != nil:
+		return err
 	}
 	switch is := c.present.Divided(); {
 	case c.cfg.Shards == 0 || c.cfg.Shards > jetstream.MaxShards:
