@@ -55,6 +55,9 @@ func TestTwoVersions(t *testing.T) {
 			member.Restart()
 			awaitReplicas(t, member.URL)
 			namesFeaturesOfAll(t, m, step.name == "upgrade" && i == len(m.All)-1)
+			if i == 0 { // nodes of both versions run
+				run(t, "reshard", "4", "--server", m.URLs()).want(t, 1, "not every node offers it; .* nothing was changed")
+			}
 			for i, version := range versions {
 				name := fmt.Sprintf("%s.%s.%d", step.name, member.Name, i)
 				if r := runBinary(t, version, nil, "lock", name, "--server", m.URLs(), "--", "true"); r.code != 0 {
@@ -132,4 +135,26 @@ func TestFormerVersionRefusesABlock(t *testing.T) {
 	p.holdfast(t, "get", "a").want(t, 0, `tokens 2-101`)
 	p.holdfast(t, "release", "a", "--owner", "me").want(t, 0, "^released a$")
 	p.holdfast(t, "acquire", "a", "--owner", "you").want(t, 0, "token 102,")
+}
+
+// The former version refuses to carry on the journals of a deployment whose number of shards was changed: it would issue
+// the tokens again. This version goes on with those that are in use.
+func TestFormerVersionRefusesClosedJournals(t *testing.T) {
+	t.Parallel()
+	m := stand.NewAlone(t, "--shards", "1")
+	m.Start()
+	m.WaitReady()
+	p := &process{url: m.URL}
+	p.holdfast(t, "acquire", "a", "--owner", "me").want(t, 0, "token 1,")
+	p.holdfast(t, "reshard", "2").want(t, 0, "^2 shards instead of 1")
+	m.Stop()
+	m.Binary = stand.BinaryAt(t, *former)
+	m.Start()
+	m.WaitLog("format 5 is newer than 3, the newest that this version reads: upgrade")
+	m.Stop()
+	m.Binary = stand.Binary(t)
+	m.Restart()
+	p = &process{url: m.URL}
+	p.holdfast(t, "release", "a", "--owner", "me").want(t, 0, "^released a$")
+	p.holdfast(t, "acquire", "a", "--owner", "you").want(t, 0, "token 2,")
 }
