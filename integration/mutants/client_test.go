@@ -36,6 +36,8 @@ var languages = map[string]language{
 			"$esbuild --log-level=warning --format=esm conformance/driver.ts --outfile=conformance/driver.js " +
 			"--allow-overwrite",
 		driver: "node COPY/conformance/driver.js",
+		tests: "node_modules/.bin/esbuild --log-level=warning --bundle --platform=node --format=esm --packages=external " +
+			`"$1" --outfile=tests.mjs && node --test --test-name-pattern="$2" tests.mjs`,
 	},
 }
 

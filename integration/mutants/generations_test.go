@@ -7,6 +7,9 @@ var (
 	newShards = suite{module: "clients", folder: "holdfast", run: "^Test(SessionsOfOtherShards|ForgedGeneration)$"}
 	// newJournals are those that a watch reads behind others.
 	newJournals = suite{module: "clients", folder: "holdfast/internal/watch", run: "^TestGenerations$"}
+	// newShardsInTypeScript and newShardsInPython are those that the other clients follow.
+	newShardsInTypeScript = suite{client: "typescript", folder: "test/unit/generation.test.ts", run: "header|other shards"}
+	newShardsInPython     = pythonTests("test_generations.py", "one_question")
 )
 
 // generations are mutants of what clients do when the deployment has another number of shards.
@@ -60,5 +63,40 @@ var generations = []mutant{
 		edits: []edit{{"clients/holdfast/internal/watch/lookup.go", "gone.begins = false"}},
 		found: newJournals,
 		says:  `got .* and .*journal compacted.*, want`,
+	},
+	{
+		name:  "TypeScriptSessionsOfFormerShards",
+		harm:  "each keep of a client asks all shards for as long as the client lives",
+		edits: []edit{{"clients/typescript/src/client.ts", "this.#core.deployment.divided = () => {};"}},
+		found: newShardsInTypeScript,
+		says:  `not ok .* when there are other shards`,
+	},
+	{
+		name:  "TypeScriptGenerationIsIgnored",
+		harm:  "each request of a client takes a way through another node for as long as the client lives",
+		edits: []edit{{"clients/typescript/src/sender.ts", "if (noResponders) this.client.outdated();"}},
+		found: newShardsInTypeScript,
+		says:  `not ok .* a header has the service asked`,
+	},
+	{
+		name:  "TypeScriptDoubtWithoutAPause",
+		harm:  "who forges a header has each client ask the service about itself again and again",
+		edits: []edit{{"clients/typescript/src/deployment.ts", "if (now < this.#asked) return;"}},
+		found: newShardsInTypeScript,
+		says:  `not ok .* a header has the service asked`,
+	},
+	{
+		name:  "PythonSessionsOfFormerShards",
+		harm:  "each keep of a client asks all shards for as long as the client lives",
+		edits: []edit{{"clients/python/src/holdfast_client/_deployment.py", "if False:"}},
+		found: newShardsInPython,
+		says:  `assert \(1, 0, \[\(2, 0\)\]\)`,
+	},
+	{
+		name:  "PythonDoubtWithoutAPause",
+		harm:  "who forges a header has each client ask the service about itself again and again",
+		edits: []edit{{"clients/python/src/holdfast_client/_deployment.py", "if _clock.now() >= self._queried:"}},
+		found: newShardsInPython,
+		says:  `assert \d+ <= 130`,
 	},
 }

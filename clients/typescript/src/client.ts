@@ -38,7 +38,7 @@ export class Holdfast implements AsyncDisposable {
     const settings = settingsOf(options);
     this.#core = new Core(nc, settings);
     this.#sessions = new Sessions(this.#core);
-    this.#core.deployment.divided = () => { this.#sessions.close(); };
+    this.#core.deployment.divided = () => { this.#sessions.close(); }; // mutant: TypeScriptSessionsOfFormerShards
     this.#ends = new Ends(nc, settings.prefix);
     this.#cache = new Cache(this.#core, (request, signal) => this.#ask(request, signal));
     this.#onJeopardy = options.onJeopardy?.bind(options);

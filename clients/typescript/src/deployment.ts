@@ -68,7 +68,8 @@ export class Deployment {
   /** Asks again, though not too often. */
   refresh(): void {
     const now = this.line.clock.now();
-    if (this.#asking !== undefined || now < this.#asked + (this.#info === undefined ? this.#pause : minPause)) return;
+    if (this.#asking !== undefined) return;
+    if (now < this.#asked + (this.#info === undefined ? this.#pause : minPause)) return; // mutant: TypeScriptDoubtWithoutAPause
     if (this.#asked !== -Infinity && this.#info === undefined) this.#pause = Math.min(2 * this.#pause, maxPause);
     this.#asked = now;
     this.#asking = this.#ask(now + this.line.settings.timeout).finally(() => {

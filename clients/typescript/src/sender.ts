@@ -278,7 +278,7 @@ export class Sender implements Publisher {
     const { data } = message;
     const noResponders = data.length === 0 && message.headers?.code === 503;
     if (!noResponders) this.isAnswered = true;
-    if (noResponders || this.router.isOld(message)) this.client.outdated();
+    if (noResponders || this.router.isOld(message)) this.client.outdated(); // mutant: TypeScriptGenerationIsIgnored
     if (name.channel === 0) {
       this.#answeredBatch(name.attempt, data, noResponders);
       return;

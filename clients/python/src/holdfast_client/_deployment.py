@@ -61,7 +61,9 @@ class Deployment:
 
     def refresh(self) -> None:
         """Send another request, unless the answer is fresh."""
-        if self._task.done() and not self._core.closed and _clock.now() >= self._queried + FRESH:
+        if not self._task.done() or self._core.closed:
+            return
+        if _clock.now() >= self._queried + FRESH:  # mutant: PythonDoubtWithoutAPause
             self._task = self._core.spawn(self._find())
 
     async def need(self, feature: str, advice: str, operation: str, resource: str) -> None:
@@ -102,6 +104,6 @@ class Deployment:
         self.max_wait = limits.get("max_wait_ms", MAX_WAIT * 1000) / 1000
         self.min_ttl = limits.get("min_ttl_ms", 0) / 1000
         self.known.set()
-        if is_new:
+        if is_new:  # mutant: PythonSessionsOfFormerShards
             self.divided()
         return True
