@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from nats.aio.client import Client as Connection
@@ -16,7 +16,7 @@ import holdfast_client
 from holdfast_client import _clock
 from holdfast_client._batching import MAX_CALLS, MAX_TRIAL, Batching, bundle
 from holdfast_client._route import Route
-from holdfast_client._sender import NO_RESPONDERS, NOT_SENT, Answer, Attempt, Sender
+from holdfast_client._sender import AT_ONCE, NO_RESPONDERS, NOT_SENT, Answer, Attempt, Sender
 
 from .conftest import NewClient, Node, until
 
@@ -154,6 +154,18 @@ async def test_answers_in_several_messages(fixture: Fixture) -> None:
     assert fixture.batches == [
         [{"id": id, "key": key, "get": {"stale": True, "owner": ""}} for id, key in zip(ids, "abc", strict=True)]
     ]
+
+
+async def test_receivers_send_before_all_answers_are_taken_in(fixture: Fixture) -> None:
+    async def answer(m: Msg, calls: list[dict[str, Any]]) -> None:
+        await respond(m, *(free(call) for call in calls))
+
+    await fixture.serve(answer)
+    for i in range(AT_ONCE + 10):
+        fixture.sender.send(Route("get", f"k{i}", "0"), {}, lambda a: cast(None, fixture.get(f"next{a.id}")))
+    async with asyncio.timeout(10):
+        await until(lambda: len(fixture.answers) == AT_ONCE + 10)
+    assert [len(calls) for calls in fixture.batches] == [AT_ONCE + 10, AT_ONCE, 10]
 
 
 async def test_a_call_goes_alone(fixture: Fixture) -> None:

@@ -43,6 +43,9 @@ OWN = ("GRANTED", "EXTENDED", "UPDATED")
 # The operations of which an answer has leases of one resource: that of the key.
 ABOUT_ONE = ("acquire", "release", "extend", "get", "set")
 
+# How many answers of a batch are taken in at once. What their receivers send then leaves before more are taken in, so
+# that the service works at the same time.
+AT_ONCE = 32
 # The header with the generation of the shards that the service has, in answers on a direct subject of another one.
 GENERATION = "Holdfast-Generation"
 
@@ -364,11 +367,11 @@ class Sender:
         if self.router.is_old((m.headers or {}).get(GENERATION, "")):
             self._client.outdated()
         if number.startswith(BATCH):
-            self._answered_batch(int(number[len(BATCH) :]), status, reply)
+            await self._answered_batch(int(number[len(BATCH) :]), status, reply)
         else:
             self._take(int(number), 0, status, reply)
 
-    def _answered_batch(self, batch: int, status: str, reply: dict[str, Any]) -> None:
+    async def _answered_batch(self, batch: int, status: str, reply: dict[str, Any]) -> None:
         # A message that cannot be read says nothing.
         if status == NO_RESPONDERS:
             for a in self._sent_in(batch):
@@ -378,7 +381,10 @@ class Sender:
         if not isinstance(answers, list):
             return
         self._batching.prove()
-        for answer in cast(list[Any], answers):
+        for n, answer in enumerate(cast(list[Any], answers)):
+            if n and n % AT_ONCE == 0:
+                await asyncio.sleep(0)  # the receivers go on
+                await asyncio.sleep(0)  # what they send is published
             try:
                 id, of = int(answer.get("id", 0)), answer["reply"]
                 status = of.get("status", "")
