@@ -25,7 +25,7 @@ func BenchmarkMillion(b *testing.B) {
 	for b.Loop() {
 		m := stand.StartAlone(b)
 		began := time.Now()
-		fill(b, m.URL)
+		fill(b, m.URL, held)
 		b.ReportMetric(held/time.Since(began).Seconds(), "acquires/s")
 		b.ReportMetric(float64(m.Resident())/1e6, "MB-under-load")
 		<-time.After(settleFor)
@@ -53,14 +53,14 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
-// fill acquires all resources, over a number of connections.
-func fill(b *testing.B, url string) {
+// fill acquires so many resources, over a number of connections.
+func fill(b *testing.B, url string, resources int) {
 	b.Helper()
 	ncs := make([]*nats.Conn, connections)
 	for i := range ncs {
 		ncs[i] = stand.Dial(b, url)
 	}
-	err := inParallel(clients, held, func(i int) error {
+	err := inParallel(clients, resources, func(i int) error {
 		return ask(b.Context(), ncs[i%connections], messages.OpAcquire, name(i),
 			&messages.AcquireRequest{Owner: fmt.Sprint("client-", i%clients), TtlMs: 86_400_000},
 			messages.Status_GRANTED)
