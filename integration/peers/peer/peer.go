@@ -102,19 +102,20 @@ func (p *Peer) Runs(w Workload, clients int) bool {
 // Fills reports whether each resource is to be locked once before a measurement.
 func (p *Peer) Fills() bool { return p.fills }
 
-// Sessions returns the sessions of the clients; of one alone if the peer is measured with no more.
-func (p *Peer) Sessions(ctx context.Context, clients int) ([]Session, error) {
+// Sessions returns the sessions of so many clients, from the first one on, which counts from 0; of that one alone if the
+// peer is measured with no more. A client is connected to one node, and the next client to the next node.
+func (p *Peer) Sessions(ctx context.Context, first, clients int) ([]Session, error) {
 	if p.lone {
 		clients = 1
 	}
-	for n := len(p.sessions); n < clients; n++ {
+	for n := len(p.sessions); n < first+clients; n++ {
 		s, err := p.open(ctx, n)
 		if err != nil {
 			return nil, err
 		}
 		p.sessions = append(p.sessions, s)
 	}
-	return p.sessions[:clients], nil
+	return p.sessions[first : first+clients], nil
 }
 
 func (d *Deployment) add(name string, workloads []Workload, open func(context.Context, int) (Session, error)) *Peer {

@@ -40,10 +40,11 @@ func operation(w peer.Workload) messages.Operation {
 	return messages.OpAcquire
 }
 
-// measure adds one round of the case to the row.
+// measure adds one round of the case to the row. The first client is at another node in each round: what a lone one sees
+// depends on whether that is the node that decides.
 func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length time.Duration,
 	n *network.Network) error {
-	sessions, err := p.Sessions(ctx, row.Clients)
+	sessions, err := p.Sessions(ctx, len(row.Samples)%row.Nodes, row.Clients)
 	if err != nil {
 		return fmt.Errorf("open sessions: %w", err)
 	}
@@ -189,7 +190,7 @@ func (p *competitor) each(sessions []peer.Session, do func(int, peer.Session) er
 
 // fill locks and unlocks each resource of a case once, so that the service knows all of them.
 func (p *competitor) fill(ctx context.Context, c report.Case) error {
-	sessions, err := p.Sessions(ctx, c.Clients)
+	sessions, err := p.Sessions(ctx, 0, c.Clients)
 	if err != nil {
 		return err
 	}
