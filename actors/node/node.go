@@ -197,9 +197,9 @@ func (n *Node) join(ctx context.Context) error {
 			Node: n.cfg.Name, Incarnation: n.peers.self, Version: n.cfg.Version, Shards: n.cfg.Shards,
 			Limits: n.cfg.Limits, Features: offered(n.cfg), Generation: n.cfg.Generation,
 		},
-		Generation: n.use(n.present.Load(), n.journals()), Behind: n.follower.poke, Clock: n.cfg.Clock, Log: n.cfg.Log, Audit: n.cfg.Audit, First: n.cfg.First,
-		Leads:              n.cfg.Leads,
-		TransferLeadership: n.cfg.TransferLeadership, Stopped: n.statistics.retire, Announce: n.peers.announce,
+		Generation: n.use(n.present.Load(), n.journals()), Behind: n.follower.poke, Clock: n.cfg.Clock, Log: n.cfg.Log,
+		Audit: n.cfg.Audit, First: n.cfg.First, Leads: n.cfg.Leads, TransferLeadership: n.cfg.TransferLeadership,
+		Stopped: n.statistics.retire, Announce: n.peers.announce,
 	})
 	if err := n.peers.listen(ctx, c.Receive, n.intake.forwarded, n.lister.inquiry, n.follower.receive); err != nil {
 		return fmt.Errorf("join the other nodes: %w", err)
@@ -227,8 +227,8 @@ func (n *Node) listen() error {
 		return err
 	}
 	d := &discovery{
-		cfg: n.cfg, present: n.present, verifier: n.intake.verifier, tenants: n.intake.tenants, admission: n.admission, outbox: n.outbox,
-		controller: n.controller,
+		cfg: n.cfg, present: n.present, verifier: n.intake.verifier, tenants: n.intake.tenants, admission: n.admission,
+		outbox: n.outbox, controller: n.controller,
 	}
 	if err := n.endpoints.add("info", messages.Prefix.Info, d.info); err != nil {
 		return err

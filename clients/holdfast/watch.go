@@ -18,8 +18,8 @@ const opWatch = "watch"
 // Watch yields every change of the resources whose key the pattern selects, as in [Client.List], from now
 // on or from where an option says; of resources of tenants only with [OfTenant] or [Tenant]. It reads the journals of
 // the shards themselves: the changes of a shard come in their order, each once and none left out, through interruptions
-// of the connection, changes of owners and of the number of shards; those of different shards are merged as they come. Ephemeral leases are in
-// no journal and make no events.
+// of the connection, changes of owners and of the number of shards; those of different shards are merged as they come.
+// Ephemeral leases are in no journal and make no events.
 //
 // It ends with the loop, where [UntilNow] says, or with an error, which is the last thing that it yields:
 // the context's own; [ErrClosed]; [ErrCompacted] as a [CompactedError] when what comes next was purged,

@@ -73,7 +73,8 @@ type Controller struct {
 func New(cfg Config) *Controller {
 	c := &Controller{
 		cfg: cfg, received: make(chan *peer.Announcement, maxReceived), changed: make(chan struct{}, 1),
-		ended: make(chan *reconciler), shifts: make(chan shift), leave: make(chan struct{}), joined: make(chan struct{}), done: make(chan struct{}),
+		ended: make(chan *reconciler), shifts: make(chan shift), leave: make(chan struct{}),
+		joined: make(chan struct{}), done: make(chan struct{}),
 		view: newView(cfg.Node, cfg.Log, cfg.Audit), assigned: newAssignment(cfg.Node.GetShards(), nil),
 	}
 	c.present.Store(new(map[uint32]*actors.Shard))
