@@ -19,7 +19,7 @@ func BenchmarkReshard(b *testing.B) {
 	for _, resources := range []int{10_000, held} {
 		b.Run(fmt.Sprint(resources), func(b *testing.B) {
 			for b.Loop() {
-				m := stand.StartAlone(b, "--shards", "1")
+				m := stand.StartAlone(b, "--shards", "1", "--max-held", fmt.Sprint(2*held))
 				fill(b, m.URL, resources)
 				nc := stand.Dial(b, m.URL)
 				var waited, longestCall, took series

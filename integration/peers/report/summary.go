@@ -58,8 +58,8 @@ func times(rows []*Row, r *Row, name string) string {
 func (r *Report) rest() string {
 	for _, row := range r.Shards {
 		if row.Rest.Resident > 0 {
-			return fmt.Sprintf("At rest after its load a node with %d shards uses %s MB and %s %% of a processor; it "+
-				"opens in %s s.\n", row.Shards, number(row.Rest.megabytes()), number(100*row.Rest.Busy),
+			return fmt.Sprintf("At rest after its load, with the number of shards %d, a node uses %s MB and %s %% of a "+
+				"processor; it opens in %s s.\n", row.Shards, number(row.Rest.megabytes()), number(100*row.Rest.Busy),
 				number(row.Rest.Opening.Seconds()))
 		}
 	}
