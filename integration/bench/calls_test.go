@@ -41,7 +41,9 @@ type call struct {
 
 func (c call) took() time.Duration { return c.end.Sub(c.start) }
 
-func (c call) ms() float64 { return 1000 * c.took().Seconds() }
+func (c call) ms() float64 { return inMillis(c.took()) }
+
+func inMillis(d time.Duration) float64 { return 1000 * d.Seconds() }
 
 // shard returns the shard of the resource, of that number of shards.
 func (c call) shard(of uint32) uint32 {

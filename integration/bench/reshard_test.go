@@ -65,5 +65,3 @@ func changeUnderLoad(b *testing.B, nc *nats.Conn, url string, shards uint32) cha
 		r.Waited, slowest.op, slowest.resource, slowest.ms(), took)
 	return changed{waited: inMillis(r.Waited), longest: slowest.ms(), took: inMillis(took)}
 }
-
-func inMillis(d time.Duration) float64 { return 1000 * d.Seconds() }

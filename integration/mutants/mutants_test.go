@@ -78,10 +78,10 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 }
 
-// empty is how Go says that no test has the name.
+// empty is how Go or Node.js says that no test has the name.
 var empty = regexp.MustCompile(`(?m)\[no tests to run\]|^# pass 0$`)
 
-// failed is how Go or pytest says that a test has failed, and not its build.
+// failed is how Go, pytest or Node.js says that a test has failed, and not its build.
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: |^panic: |^fatal error: |^FAILED |^not ok `)
 
 // sentence is the first line by which the suite shows that it has found this mutant and nothing else.
