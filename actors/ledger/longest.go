@@ -1,18 +1,29 @@
 package ledger
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/ranking"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Longest answers a [Query] by HOLD in steps.
+// Longest answers a [Query] by HOLD in steps. It begins with the pages that may have the oldest leases, and ends when no
+// other one can have any of the first.
 type Longest struct {
 	query Query
 	top   *ranking.Top[held]
-	// cursor is the hash from which on pages have yet to be looked at.
-	cursor uint64
-	found  Found
+	// left are the pages that have yet to be looked at, in the order of what may be in them; nil before the first step.
+	left  []span
+	found Found
+}
+
+// span is the hashes of a page. If the page is split meanwhile, several have them.
+type span struct {
+	first, end uint64
+	granted    int64
 }
 
 // held is a lease of a resource.
@@ -24,18 +35,20 @@ type held struct {
 // NewLongest returns one that has yet to begin.
 func NewLongest(q Query) *Longest { return &Longest{query: q, top: ranking.NewTop[held](q.Limit)} }
 
-// Step looks at some pages, and reports whether all have been looked at; see [Scan.Step].
+// Step looks at some pages, and reports whether no other one has to be looked at; see [Scan.Step].
 func (s *Longest) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant, queues Queues) (done bool) {
-	looked := 0
-	last := l.pages.from(s.cursor, func(p *page) bool {
-		looked += len(p.entries) + p.leases + len(p.ephemeral)
-		s.look(p)
-		return looked >= scanEntries
-	})
-	if last != nil {
-		if s.cursor = last.end(); s.cursor != 0 {
+	if s.left == nil {
+		s.left = l.spans()
+	}
+	for looked := 0; len(s.left) > 0 && !s.top.Excludes(s.left[0].granted); s.left = s.left[1:] {
+		if looked >= scanEntries {
 			return false
 		}
+		l.pages.from(s.left[0].first, func(p *page) bool {
+			looked += len(p.entries) + p.leases + len(p.ephemeral)
+			s.look(p)
+			return p.end() == s.left[0].end
+		})
 	}
 	s.show(sessions, now, queues)
 	return true
@@ -44,15 +57,29 @@ func (s *Longest) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant, q
 // Result returns what was found.
 func (s *Longest) Result() Found { return s.found }
 
-// look adds the leases of a page that may be among the first.
+// spans returns those of the pages with leases that are held, the one that may have the oldest first.
+func (l *Ledger) spans() (all []span) {
+	l.pages.each(func(p *page) {
+		if p.granted < math.MaxInt64 {
+			all = append(all, span{p.first(), p.end(), p.granted})
+		}
+	})
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.granted, b.granted) })
+	return all
+}
+
+// look adds the leases of a page that may be among the first, and notes when its oldest one was granted.
 func (s *Longest) look(p *page) {
+	p.granted = math.MaxInt64
 	for resource, e := range p.entries {
 		for h := range e.Holdings() {
+			p.granted = min(p.granted, h.Grant.GetAcquiredAtMs())
 			s.add(resource, h)
 		}
 	}
 	for resource, all := range p.ephemeral {
 		for _, h := range all {
+			p.granted = min(p.granted, h.Grant.GetAcquiredAtMs())
 			s.add(resource, h)
 		}
 	}
