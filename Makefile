@@ -83,9 +83,10 @@ cluster: build ## Build and start three nodes, on the ports 4222 to 4224, until 
 	while ! wait "$${pids[@]}"; do kill -0 "$${pids[@]}" 2>/dev/null || break; done
 
 .PHONY: generate
-generate: dashboard-tools ## Write the Go code of messages/*.proto, the dashboard of deploy/grafana and the page of docs/results.
+generate: dashboard-tools ## Write the Go code of messages/*.proto, the dashboard of deploy/grafana, docs/settings.md and the page of docs/results.
 	$(PROTOGEN) 'messages/*.proto' 'messages/*/*.proto'
 	$(DASHBOARD) > deploy/grafana/holdfast.json
+	cd cmd/holdfast && go run . settings ../../docs/settings.md
 	cd tools && go run ./night -page
 
 .PHONY: fmt
@@ -170,6 +171,7 @@ lint: ## Check style, likely mistakes and the import rules.
 check-generated: dashboard-tools ## Fail if what make generate writes differs from its sources.
 	$(PROTOGEN) -check 'messages/*.proto' 'messages/*/*.proto'
 	$(DASHBOARD) | diff deploy/grafana/holdfast.json - || { echo 'deploy/grafana/holdfast.json differs from dashboard.js; run: make generate'; exit 1; }
+	cd cmd/holdfast && go test -count=1 -run TestSettingsOfThePage ./internal/commands
 	cd tools && go run ./night -check
 
 .PHONY: dashboard-tools
