@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// NodeStats are the statistics of a node, as it reports them.
+// NodeStats are the statistics of a node; see docs/metrics.md.
 type NodeStats struct {
 	// Held and Waiting are how many leases are held and how many requests wait, Pending how many requests are neither
 	// answered nor in a queue. The limits of them are those of nodes of this version; 0: not known.
