@@ -6,7 +6,7 @@ SHELL := bash
 TOOL := go tool -modfile=tools/go.mod
 PROTOGEN := cd tools && go run ./protogen
 DASHBOARD := node deploy/grafana/dashboard.js
-# Guards that need a driver are modules of their own; see docs/decisions/0030-modules.md for the others.
+# Guards that need a driver are modules of their own; see docs/decisions/layout.md for the others.
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
 MODULES := . messages clients cmd/holdfast/holdfasttest clients/holdfast/holdfastotel cmd/holdfast/otel integration/peers packaging $(GUARDS)
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev)

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// nodeStats are the statistics of a node; see docs/operating.md.
+// nodeStats are the statistics of a node; see docs/metrics.md.
 type nodeStats struct {
 	Held       int64  `json:"held"`
 	Waiting    int64  `json:"waiting"`
