@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -193,7 +194,8 @@ func checkSignatures(t *testing.T, dir string) {
 		t.Errorf("the envelope holds another statement than %s", provenanceFile)
 	}
 	work := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(work, "encoded"), encoded(e.Payload), 0o600))
+	signed := fmt.Sprintf("DSSEv1 28 application/vnd.in-toto+json %d %s", len(e.Payload), e.Payload)
+	must(t, os.WriteFile(filepath.Join(work, "encoded"), []byte(signed), 0o600))
 	must(t, os.WriteFile(filepath.Join(work, "encoded.sig"), e.Signatures[0].Sig, 0o600))
 	for _, signed := range []string{filepath.Join(dir, checksums.File), filepath.Join(work, "encoded")} {
 		args := []string{"dgst", "-sha256", "-verify", filepath.Join(dir, publicKeyFile), "-signature", signed + ".sig"}
