@@ -70,7 +70,7 @@ func release(dir string, o origin, keyFile string) error {
 		return err
 	}
 	if key == nil {
-		fmt.Println("Nothing is signed: no key was given.")
+		_, _ = fmt.Fprintln(os.Stderr, "Nothing is signed: no key was given.")
 		return nil
 	}
 	return errors.Join(signFile(key, filepath.Join(dir, checksums.File)), writeEnvelope(key, dir, statement),
