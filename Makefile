@@ -299,6 +299,7 @@ package-test: override TIME = 1
 package-test: ARGS = -targets linux/$(shell go env GOARCH)
 package-test: package ## Build the packages of this machine; install, upgrade and remove the deb; run the image; as root.
 	@bash .ci/servers image
+	cd packaging && go test -count=1 ./oci ./release
 	cd packaging && go test -count=1 ./linux ./image -dist '$(CURDIR)/dist'
 
 .PHONY: package-check
