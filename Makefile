@@ -33,6 +33,7 @@ endef
 go-test = go test -count=1 -timeout 20m $(1) $(2) | tee -a $(CURDIR)/bin/tests
 
 ARGS ?=
+BASE ?= /
 HOURS ?= 8
 NAMES ?= 200000
 BENCH ?= .
@@ -152,6 +153,11 @@ test-python: build ## Test the Python client on bin/holdfast, after installing w
 docs-python: ## Write the reference of the Python client to dist/python-docs.
 	@bash .ci/servers python
 	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast_client holdfast_client.sync holdfast_client.fence holdfast_client.fence.file holdfast_client.fence.sqlalchemy holdfast_client.testing
+
+.PHONY: site
+site: ## Write the site of the Markdown to dist/site; BASE=/holdfast/ if it is to be in a folder of its host.
+	@bash .ci/servers site
+	cd docs/site && VERSION='$(VERSION)' BASE='$(BASE)' npx vitepress build .
 
 .PHONY: servers
 servers: ## Install the servers that the tests need and that are missing.
