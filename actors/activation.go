@@ -20,8 +20,8 @@ type activation struct {
 	// busy counts the events that are not done; unconfirmed counts those of them that were decided and wait for the
 	// journal.
 	busy, unconfirmed int
-	// waiting is how many requests are queued in the actor.
-	waiting int
+	// queue is what waits for the resource, nil if nothing does.
+	queue *queue
 	// ephemeral is how many ephemeral leases the resource has, which only its actor knows, and ephemeralShared how many
 	// of these are shared.
 	ephemeral, ephemeralShared int
@@ -39,8 +39,7 @@ type held []*Request
 // tally counts for all activations of a term.
 type tally struct {
 	busy, waiting, ephemeral, ephemeralShared int
-	// queues counts the queues by their length.
-	queues lengths
+	queues                                    queues
 }
 
 // sent notes an event for the actor.
@@ -57,15 +56,20 @@ func (a *activation) done() {
 
 // isIdle reports whether the actor can be stopped without loss: all that it decided is confirmed, and the ledger
 // knows its whole state.
-func (a *activation) isIdle() bool { return a.busy == 0 && a.waiting == 0 && a.ephemeral == 0 }
+func (a *activation) isIdle() bool { return a.busy == 0 && a.queue == nil && a.ephemeral == 0 }
 
-func (a *activation) setWaiting(n int) {
-	if n == a.waiting {
-		return
+// waiting returns how many requests wait for the resource.
+func (a *activation) waiting() int {
+	if a.queue == nil {
+		return 0
 	}
-	a.tally.waiting += n - a.waiting
-	a.tally.queues.change(a.waiting, n)
-	a.waiting = n
+	return a.queue.waiting
+}
+
+// setWaiting notes how many requests wait for the resource, and since when the oldest of them does.
+func (a *activation) setWaiting(n int, since lease.Instant) {
+	a.tally.waiting += n - a.waiting()
+	a.tally.queues.set(a, n, since)
 }
 
 func (a *activation) setEphemeral(n, shared int) {

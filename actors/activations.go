@@ -117,10 +117,20 @@ func (s *activations) decide(a *activation, r *Request) {
 	s.decided(d)
 }
 
-// queue returns the requests that wait for a resource, see [lease.State.Waiters].
-func (s *activations) queue(resource string, now lease.Time) []*messages.Waiter {
+// queue returns what waits for a resource, nil if nothing does.
+func (s *activations) queue(resource string, now lease.Time) *messages.Queue {
 	a, ok := s.byResource[resource]
-	if !ok || a.waiting == 0 {
+	if !ok || a.queue == nil {
+		return nil
+	}
+	waiting, oldest := a.queue.lengths(now.Instant)
+	return &messages.Queue{Waiting: waiting, OldestMs: oldest, Waiters: s.waiters(resource, now)}
+}
+
+// waiters returns the requests that wait for a resource, see [lease.State.Waiters].
+func (s *activations) waiters(resource string, now lease.Time) []*messages.Waiter {
+	a, ok := s.byResource[resource]
+	if !ok || a.queue == nil {
 		return nil
 	}
 	i := &inspection{now: now}
@@ -131,7 +141,7 @@ func (s *activations) queue(resource string, now lease.Time) []*messages.Waiter 
 // waitingFor returns how many requests wait for a resource.
 func (s *activations) waitingFor(resource string) int {
 	if a, ok := s.byResource[resource]; ok {
-		return a.waiting
+		return a.waiting()
 	}
 	return 0
 }
@@ -221,7 +231,7 @@ func (s *activations) resume(a *activation) {
 // queued.
 func (s *activations) evict(e lease.Event) {
 	for _, a := range s.byResource {
-		if a.waiting > 0 || a.held != nil {
+		if a.queue != nil || a.held != nil {
 			s.send(a, &Request{Resource: a.resource, Event: e})
 		}
 	}

@@ -20,9 +20,10 @@ type decision struct {
 	made    bool
 	at      lease.Instant
 	outcome lease.Outcome
-	// wake and waiting are the resource's after the event.
+	// wake, waiting and since are the resource's after the event: how many requests wait, and since when the oldest does.
 	wake    lease.Instant
 	waiting int
+	since   lease.Instant
 	// reload: there was no event. The resource panicked, and gets its state back when everything
 	// that it decided before is confirmed.
 	reload bool

@@ -13,7 +13,7 @@
 //
 // The library gives three things: an actor handles one message at a time; an actor that panics is restarted by its
 // supervisor, while the others go on; and actors start and stop as children of their shard. Three of its parts are
-// replaced here, and nothing else of it is used (docs/decisions/0005, 0033, 0037):
+// replaced here, and nothing else of it is used (docs/decisions/actors.md):
 //
 //   - The mailbox of a resource, by inbox: a resource runs on the goroutine of its shard, inside the sending, so that a
 //     request wakes one goroutine less and no message has to bring the decision back. A shard keeps the mailbox of the

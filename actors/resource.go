@@ -60,7 +60,7 @@ func (r *resourceActor) decide(d *decision) {
 	}
 	now := r.clock.Now()
 	d.at, d.outcome = now.Instant, r.state.Step(now, d.request.Event)
-	d.wake, d.waiting = r.state.Wake(), r.state.Waiting()
+	d.wake, d.waiting, d.since = r.state.Wake(), r.state.Waiting(), r.state.WaitingSince()
 	d.made = true
 }
 

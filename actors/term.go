@@ -152,10 +152,10 @@ func (t *term) decided(d *decision) (done bool) {
 // note counts the requests that wait and the ephemeral leases.
 func (t *term) note(d *decision) {
 	a, held := d.activation, d.outcome.InMemory
-	if a.waiting != d.waiting || a.ephemeral != len(held) {
-		t.uses.add(a.resource, len(held)-a.ephemeral, d.waiting-a.waiting)
+	if a.waiting() != d.waiting || a.ephemeral != len(held) {
+		t.uses.add(a.resource, len(held)-a.ephemeral, d.waiting-a.waiting())
 	}
-	a.setWaiting(d.waiting)
+	a.setWaiting(d.waiting, d.since)
 	if a.ephemeral > 0 || len(held) > 0 {
 		t.ledger.SetEphemeral(a.resource, held)
 		a.setEphemeral(len(held), d.ephemeralShared())

@@ -30,6 +30,8 @@ const (
 	FeatureMinHold = "min_hold"
 	// FeatureReshard: the number of shards may change.
 	FeatureReshard = "reshard"
+	// FeatureRanking: listings by what waits and what is held longest.
+	FeatureRanking = "ranking"
 )
 
 // Features are those that each deployment of this version offers. [FeatureBatch] is beside them, because clients in
@@ -39,4 +41,4 @@ var Features = []string{
 }
 
 // FeaturesOfAll are those that a deployment offers while all of its nodes do. A node of this version offers them.
-var FeaturesOfAll = []string{FeatureTokens, FeatureNotices, FeatureMinHold, FeatureReshard}
+var FeaturesOfAll = []string{FeatureTokens, FeatureNotices, FeatureMinHold, FeatureReshard, FeatureRanking}

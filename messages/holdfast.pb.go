@@ -187,6 +187,63 @@ func (Status) EnumDescriptor() ([]byte, []int) {
 	return file_messages_holdfast_proto_rawDescGZIP(), []int{1}
 }
 
+// Ranking is what a listing is sorted by.
+type Ranking int32
+
+const (
+	// All leases, page by page.
+	Ranking_UNRANKED Ranking = 0
+	// The resources for which requests wait, the longest queue first.
+	Ranking_QUEUE Ranking = 1
+	// The same, the one whose oldest request has waited longest first.
+	Ranking_WAIT Ranking = 2
+	// The leases that are held, the one that was granted first first.
+	Ranking_HOLD Ranking = 3
+)
+
+// Enum value maps for Ranking.
+var (
+	Ranking_name = map[int32]string{
+		0: "UNRANKED",
+		1: "QUEUE",
+		2: "WAIT",
+		3: "HOLD",
+	}
+	Ranking_value = map[string]int32{
+		"UNRANKED": 0,
+		"QUEUE":    1,
+		"WAIT":     2,
+		"HOLD":     3,
+	}
+)
+
+func (x Ranking) Enum() *Ranking {
+	p := new(Ranking)
+	*p = x
+	return p
+}
+
+func (x Ranking) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Ranking) Descriptor() protoreflect.EnumDescriptor {
+	return file_messages_holdfast_proto_enumTypes[2].Descriptor()
+}
+
+func (Ranking) Type() protoreflect.EnumType {
+	return &file_messages_holdfast_proto_enumTypes[2]
+}
+
+func (x Ranking) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Ranking.Descriptor instead.
+func (Ranking) EnumDescriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{2}
+}
+
 type Event_Kind int32
 
 const (
@@ -235,11 +292,11 @@ func (x Event_Kind) String() string {
 }
 
 func (Event_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_messages_holdfast_proto_enumTypes[2].Descriptor()
+	return file_messages_holdfast_proto_enumTypes[3].Descriptor()
 }
 
 func (Event_Kind) Type() protoreflect.EnumType {
-	return &file_messages_holdfast_proto_enumTypes[2]
+	return &file_messages_holdfast_proto_enumTypes[3]
 }
 
 func (x Event_Kind) Number() protoreflect.EnumNumber {
@@ -1014,7 +1071,9 @@ type ListRequest struct {
 	// true: the page has the lost leases whose resources are held back, instead of those that are held.
 	HeldBack bool `protobuf:"varint,5,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
 	// Whose resources: empty: those of no tenant; an account: its resources; "*": all, of all tenants. Not for tenants.
-	Tenant        string `protobuf:"bytes,6,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	Tenant string `protobuf:"bytes,6,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Not UNRANKED: the answer is the top of a ranking over all shards, at most limit entries, and has no next.
+	By            Ranking `protobuf:"varint,7,opt,name=by,proto3,enum=holdfast.v1.Ranking" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1089,6 +1148,13 @@ func (x *ListRequest) GetTenant() string {
 		return x.Tenant
 	}
 	return ""
+}
+
+func (x *ListRequest) GetBy() Ranking {
+	if x != nil {
+		return x.By
+	}
+	return Ranking_UNRANKED
 }
 
 type Reply struct {
@@ -1557,11 +1623,13 @@ func (x *Lease) GetTokens() uint32 {
 }
 
 type ListReply struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Leases []*Lease               `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By QUEUE and WAIT: the oldest lease of each resource that is held, in the order of queues.
+	Leases []*Lease `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
 	// Empty on the last page, else the `after` of the next page.
 	Next string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
-	// The queues of the resources of this page, if they were asked for and are not empty.
+	// The queues of the resources of this page, if they were asked for and are not empty. By QUEUE and WAIT: the entries of
+	// the ranking.
 	Queues        []*Queue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1622,10 +1690,14 @@ func (x *ListReply) GetQueues() []*Queue {
 type Queue struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// In their order, at most 100.
+	// In their order, at most 100. By QUEUE and WAIT: only with waiters in the request.
 	Waiters []*Waiter `protobuf:"bytes,2,rep,name=waiters,proto3" json:"waiters,omitempty"`
 	// As in Lease.
-	Tenant        string `protobuf:"bytes,3,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	Tenant string `protobuf:"bytes,3,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// How many requests wait.
+	Waiting uint32 `protobuf:"varint,4,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// How long the oldest of them has waited at the present owner of the shard.
+	OldestMs      uint32 `protobuf:"varint,5,opt,name=oldest_ms,json=oldestMs,proto3" json:"oldest_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1679,6 +1751,20 @@ func (x *Queue) GetTenant() string {
 		return x.Tenant
 	}
 	return ""
+}
+
+func (x *Queue) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *Queue) GetOldestMs() uint32 {
+	if x != nil {
+		return x.OldestMs
+	}
+	return 0
 }
 
 // Batch carries requests for the resources of one shard. Each is decided and answered on its own.
@@ -2046,7 +2132,7 @@ type Info struct {
 	Nodes   []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Limits  *Limits                `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
 	// What the deployment offers beyond the first version of the contract: "batch", "sharing", "delay", "sessions", "values",
-	// "secrets", "identity", "tenants", "order", "keep_secret", "tokens", "notices", "min_hold", "reshard".
+	// "secrets", "identity", "tenants", "order", "keep_secret", "tokens", "notices", "min_hold", "reshard", "ranking".
 	Features []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	// Who the sender of this request is, as NATS has verified it: its owners are this name, or begin with it and "/". Empty:
 	// the service does not verify owners.
@@ -2513,14 +2599,15 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05order\x18\x05 \x01(\x04R\x05order\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa2\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
 	"\vListRequest\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x18\n" +
 	"\awaiters\x18\x04 \x01(\bR\awaiters\x12\x1b\n" +
 	"\theld_back\x18\x05 \x01(\bR\bheldBack\x12\x16\n" +
-	"\x06tenant\x18\x06 \x01(\tR\x06tenant\"\xf8\x02\n" +
+	"\x06tenant\x18\x06 \x01(\tR\x06tenant\x12$\n" +
+	"\x02by\x18\a \x01(\x0e2\x14.holdfast.v1.RankingR\x02by\"\xf8\x02\n" +
 	"\x05Reply\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.holdfast.v1.StatusR\x06status\x12(\n" +
 	"\x05lease\x18\x02 \x01(\v2\x12.holdfast.v1.LeaseR\x05lease\x12\x18\n" +
@@ -2571,11 +2658,13 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\tListReply\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\tR\x04next\x12*\n" +
-	"\x06queues\x18\x03 \x03(\v2\x12.holdfast.v1.QueueR\x06queues\"j\n" +
+	"\x06queues\x18\x03 \x03(\v2\x12.holdfast.v1.QueueR\x06queues\"\xa1\x01\n" +
 	"\x05Queue\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12-\n" +
 	"\awaiters\x18\x02 \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\x12\x16\n" +
-	"\x06tenant\x18\x03 \x01(\tR\x06tenant\"0\n" +
+	"\x06tenant\x18\x03 \x01(\tR\x06tenant\x12\x18\n" +
+	"\awaiting\x18\x04 \x01(\rR\awaiting\x12\x1b\n" +
+	"\toldest_ms\x18\x05 \x01(\rR\boldestMs\"0\n" +
 	"\x05Batch\x12'\n" +
 	"\x05calls\x18\x01 \x03(\v2\x11.holdfast.v1.CallR\x05calls\"\x80\x04\n" +
 	"\x04Call\x12\x0e\n" +
@@ -2674,7 +2763,12 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\vUNAVAILABLE\x10\x0e\x12\r\n" +
 	"\tEXHAUSTED\x10\x0f\x12\r\n" +
 	"\tHELD_BACK\x10\x10\x12\v\n" +
-	"\aUPDATED\x10\x11B*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
+	"\aUPDATED\x10\x11*6\n" +
+	"\aRanking\x12\f\n" +
+	"\bUNRANKED\x10\x00\x12\t\n" +
+	"\x05QUEUE\x10\x01\x12\b\n" +
+	"\x04WAIT\x10\x02\x12\b\n" +
+	"\x04HOLD\x10\x03B*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
 
 var (
 	file_messages_holdfast_proto_rawDescOnce sync.Once
@@ -2688,74 +2782,76 @@ func file_messages_holdfast_proto_rawDescGZIP() []byte {
 	return file_messages_holdfast_proto_rawDescData
 }
 
-var file_messages_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_messages_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_messages_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_messages_holdfast_proto_goTypes = []any{
 	(Durability)(0),        // 0: holdfast.v1.Durability
 	(Status)(0),            // 1: holdfast.v1.Status
-	(Event_Kind)(0),        // 2: holdfast.v1.Event.Kind
-	(*AcquireRequest)(nil), // 3: holdfast.v1.AcquireRequest
-	(*ReleaseRequest)(nil), // 4: holdfast.v1.ReleaseRequest
-	(*ExtendRequest)(nil),  // 5: holdfast.v1.ExtendRequest
-	(*GetRequest)(nil),     // 6: holdfast.v1.GetRequest
-	(*BreakRequest)(nil),   // 7: holdfast.v1.BreakRequest
-	(*ConfirmRequest)(nil), // 8: holdfast.v1.ConfirmRequest
-	(*KeepRequest)(nil),    // 9: holdfast.v1.KeepRequest
-	(*EndRequest)(nil),     // 10: holdfast.v1.EndRequest
-	(*SetRequest)(nil),     // 11: holdfast.v1.SetRequest
-	(*ListRequest)(nil),    // 12: holdfast.v1.ListRequest
-	(*Reply)(nil),          // 13: holdfast.v1.Reply
-	(*Notice)(nil),         // 14: holdfast.v1.Notice
-	(*Waiter)(nil),         // 15: holdfast.v1.Waiter
-	(*Lease)(nil),          // 16: holdfast.v1.Lease
-	(*ListReply)(nil),      // 17: holdfast.v1.ListReply
-	(*Queue)(nil),          // 18: holdfast.v1.Queue
-	(*Batch)(nil),          // 19: holdfast.v1.Batch
-	(*Call)(nil),           // 20: holdfast.v1.Call
-	(*BatchReply)(nil),     // 21: holdfast.v1.BatchReply
-	(*Answer)(nil),         // 22: holdfast.v1.Answer
-	(*Info)(nil),           // 23: holdfast.v1.Info
-	(*Node)(nil),           // 24: holdfast.v1.Node
-	(*Limits)(nil),         // 25: holdfast.v1.Limits
-	(*Event)(nil),          // 26: holdfast.v1.Event
-	nil,                    // 27: holdfast.v1.AcquireRequest.MetadataEntry
-	nil,                    // 28: holdfast.v1.SetRequest.MetadataEntry
-	nil,                    // 29: holdfast.v1.Lease.MetadataEntry
+	(Ranking)(0),           // 2: holdfast.v1.Ranking
+	(Event_Kind)(0),        // 3: holdfast.v1.Event.Kind
+	(*AcquireRequest)(nil), // 4: holdfast.v1.AcquireRequest
+	(*ReleaseRequest)(nil), // 5: holdfast.v1.ReleaseRequest
+	(*ExtendRequest)(nil),  // 6: holdfast.v1.ExtendRequest
+	(*GetRequest)(nil),     // 7: holdfast.v1.GetRequest
+	(*BreakRequest)(nil),   // 8: holdfast.v1.BreakRequest
+	(*ConfirmRequest)(nil), // 9: holdfast.v1.ConfirmRequest
+	(*KeepRequest)(nil),    // 10: holdfast.v1.KeepRequest
+	(*EndRequest)(nil),     // 11: holdfast.v1.EndRequest
+	(*SetRequest)(nil),     // 12: holdfast.v1.SetRequest
+	(*ListRequest)(nil),    // 13: holdfast.v1.ListRequest
+	(*Reply)(nil),          // 14: holdfast.v1.Reply
+	(*Notice)(nil),         // 15: holdfast.v1.Notice
+	(*Waiter)(nil),         // 16: holdfast.v1.Waiter
+	(*Lease)(nil),          // 17: holdfast.v1.Lease
+	(*ListReply)(nil),      // 18: holdfast.v1.ListReply
+	(*Queue)(nil),          // 19: holdfast.v1.Queue
+	(*Batch)(nil),          // 20: holdfast.v1.Batch
+	(*Call)(nil),           // 21: holdfast.v1.Call
+	(*BatchReply)(nil),     // 22: holdfast.v1.BatchReply
+	(*Answer)(nil),         // 23: holdfast.v1.Answer
+	(*Info)(nil),           // 24: holdfast.v1.Info
+	(*Node)(nil),           // 25: holdfast.v1.Node
+	(*Limits)(nil),         // 26: holdfast.v1.Limits
+	(*Event)(nil),          // 27: holdfast.v1.Event
+	nil,                    // 28: holdfast.v1.AcquireRequest.MetadataEntry
+	nil,                    // 29: holdfast.v1.SetRequest.MetadataEntry
+	nil,                    // 30: holdfast.v1.Lease.MetadataEntry
 }
 var file_messages_holdfast_proto_depIdxs = []int32{
 	0,  // 0: holdfast.v1.AcquireRequest.durability:type_name -> holdfast.v1.Durability
-	27, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
-	28, // 2: holdfast.v1.SetRequest.metadata:type_name -> holdfast.v1.SetRequest.MetadataEntry
-	1,  // 3: holdfast.v1.Reply.status:type_name -> holdfast.v1.Status
-	16, // 4: holdfast.v1.Reply.lease:type_name -> holdfast.v1.Lease
-	16, // 5: holdfast.v1.Reply.holders:type_name -> holdfast.v1.Lease
-	15, // 6: holdfast.v1.Reply.waiters:type_name -> holdfast.v1.Waiter
-	0,  // 7: holdfast.v1.Lease.durability:type_name -> holdfast.v1.Durability
-	29, // 8: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
-	16, // 9: holdfast.v1.ListReply.leases:type_name -> holdfast.v1.Lease
-	18, // 10: holdfast.v1.ListReply.queues:type_name -> holdfast.v1.Queue
-	15, // 11: holdfast.v1.Queue.waiters:type_name -> holdfast.v1.Waiter
-	20, // 12: holdfast.v1.Batch.calls:type_name -> holdfast.v1.Call
-	3,  // 13: holdfast.v1.Call.acquire:type_name -> holdfast.v1.AcquireRequest
-	4,  // 14: holdfast.v1.Call.release:type_name -> holdfast.v1.ReleaseRequest
-	5,  // 15: holdfast.v1.Call.extend:type_name -> holdfast.v1.ExtendRequest
-	6,  // 16: holdfast.v1.Call.get:type_name -> holdfast.v1.GetRequest
-	7,  // 17: holdfast.v1.Call.break:type_name -> holdfast.v1.BreakRequest
-	8,  // 18: holdfast.v1.Call.confirm:type_name -> holdfast.v1.ConfirmRequest
-	9,  // 19: holdfast.v1.Call.keep:type_name -> holdfast.v1.KeepRequest
-	10, // 20: holdfast.v1.Call.end:type_name -> holdfast.v1.EndRequest
-	11, // 21: holdfast.v1.Call.set:type_name -> holdfast.v1.SetRequest
-	22, // 22: holdfast.v1.BatchReply.answers:type_name -> holdfast.v1.Answer
-	13, // 23: holdfast.v1.Answer.reply:type_name -> holdfast.v1.Reply
-	24, // 24: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
-	25, // 25: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
-	2,  // 26: holdfast.v1.Event.kind:type_name -> holdfast.v1.Event.Kind
-	16, // 27: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	28, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
+	29, // 2: holdfast.v1.SetRequest.metadata:type_name -> holdfast.v1.SetRequest.MetadataEntry
+	2,  // 3: holdfast.v1.ListRequest.by:type_name -> holdfast.v1.Ranking
+	1,  // 4: holdfast.v1.Reply.status:type_name -> holdfast.v1.Status
+	17, // 5: holdfast.v1.Reply.lease:type_name -> holdfast.v1.Lease
+	17, // 6: holdfast.v1.Reply.holders:type_name -> holdfast.v1.Lease
+	16, // 7: holdfast.v1.Reply.waiters:type_name -> holdfast.v1.Waiter
+	0,  // 8: holdfast.v1.Lease.durability:type_name -> holdfast.v1.Durability
+	30, // 9: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
+	17, // 10: holdfast.v1.ListReply.leases:type_name -> holdfast.v1.Lease
+	19, // 11: holdfast.v1.ListReply.queues:type_name -> holdfast.v1.Queue
+	16, // 12: holdfast.v1.Queue.waiters:type_name -> holdfast.v1.Waiter
+	21, // 13: holdfast.v1.Batch.calls:type_name -> holdfast.v1.Call
+	4,  // 14: holdfast.v1.Call.acquire:type_name -> holdfast.v1.AcquireRequest
+	5,  // 15: holdfast.v1.Call.release:type_name -> holdfast.v1.ReleaseRequest
+	6,  // 16: holdfast.v1.Call.extend:type_name -> holdfast.v1.ExtendRequest
+	7,  // 17: holdfast.v1.Call.get:type_name -> holdfast.v1.GetRequest
+	8,  // 18: holdfast.v1.Call.break:type_name -> holdfast.v1.BreakRequest
+	9,  // 19: holdfast.v1.Call.confirm:type_name -> holdfast.v1.ConfirmRequest
+	10, // 20: holdfast.v1.Call.keep:type_name -> holdfast.v1.KeepRequest
+	11, // 21: holdfast.v1.Call.end:type_name -> holdfast.v1.EndRequest
+	12, // 22: holdfast.v1.Call.set:type_name -> holdfast.v1.SetRequest
+	23, // 23: holdfast.v1.BatchReply.answers:type_name -> holdfast.v1.Answer
+	14, // 24: holdfast.v1.Answer.reply:type_name -> holdfast.v1.Reply
+	25, // 25: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
+	26, // 26: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
+	3,  // 27: holdfast.v1.Event.kind:type_name -> holdfast.v1.Event.Kind
+	17, // 28: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_messages_holdfast_proto_init() }
@@ -2779,7 +2875,7 @@ func file_messages_holdfast_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_holdfast_proto_rawDesc), len(file_messages_holdfast_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,

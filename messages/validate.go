@@ -191,7 +191,25 @@ func checkList(r *ListRequest) error {
 	}
 	_, errAfter := parse(r.GetAfter())
 	return cmp.Or(err, checkRange("limit", uint64(r.GetLimit()), 0, uint64(MaxListLimit)),
-		checkListTenant(r.GetTenant()), errAfter)
+		checkListTenant(r.GetTenant()), errAfter, checkRanking(r))
+}
+
+// checkRanking refuses beside a ranking what only a listing in pages has.
+func checkRanking(r *ListRequest) error {
+	by := r.GetBy()
+	switch _, known := Ranking_name[int32(by)]; {
+	case !known:
+		return Invalid("by", "QUEUE, WAIT or HOLD", strconv.Itoa(int(by)))
+	case by == Ranking_UNRANKED:
+		return nil
+	case r.GetAfter() != "":
+		return Invalid("after", "none beside by: a ranking has no further page; raise limit, or leave out by",
+			quote(r.GetAfter()))
+	case r.GetHeldBack():
+		return Invalid("held_back", "false beside by: a ranking is of what waits or is held; leave out one of them",
+			"true")
+	}
+	return nil
 }
 
 func checkListTenant(tenant string) error {

@@ -68,6 +68,8 @@ func TestLegalRequests(t *testing.T) {
 		"list":             &messages.ListRequest{},
 		"largest list":     largestList(),
 		"list on":          &messages.ListRequest{Pattern: "orders.*", After: "orders.42"},
+		"ranking": &messages.ListRequest{Pattern: "orders.*", Limit: 1000, Waiters: true, Tenant: "*",
+			By: messages.Ranking_HOLD},
 	} {
 		if err := messages.DefaultLimits().Check(m); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -197,6 +199,12 @@ func TestIllegalRequests(t *testing.T) {
 		{&list{After: long}, `after: 1 to 512 bytes, got 10240 bytes`},
 		{&list{After: "cafe\u0301"}, `after: Unicode NFC, got "cafe\u0301"`},
 		{&list{After: "a\nb"}, `after: a resource, or next of an earlier page, got "a\nb"`},
+		{&list{By: 4}, `by: QUEUE, WAIT or HOLD, got 4`},
+		{&list{By: -1}, `by: QUEUE, WAIT or HOLD, got -1`},
+		{&list{By: messages.Ranking_QUEUE, After: "a"},
+			`after: none beside by: a ranking has no further page; raise limit, or leave out by, got "a"`},
+		{&list{By: messages.Ranking_HOLD, HeldBack: true},
+			`held_back: false beside by: a ranking is of what waits or is held; leave out one of them, got true`},
 		{&list{After: "a\x00"}, `after: UTF-8 without control characters, got "a\x00"`},
 	} {
 		t.Run(tc.want, func(t *testing.T) {

@@ -50,6 +50,14 @@ func (s *State) Ephemeral() (held []Lease) {
 // Waiting returns how many requests are queued.
 func (s *State) Waiting() int { return len(s.queue.waiters) }
 
+// WaitingSince returns since when the oldest queued request waits, 0 if none does.
+func (s *State) WaitingSince() Instant {
+	if w := s.queue.first(); w != nil {
+		return w.since
+	}
+	return 0
+}
+
 // Wake returns when the next [Tick] is due, or [Never]. It may be before the next instant at which
 // one changes something, and is never after it.
 func (s *State) Wake() Instant {

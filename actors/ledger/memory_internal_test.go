@@ -39,7 +39,6 @@ func heapInUse() int64 {
 
 // releasedLedger is a ledger after that number of resources were locked and unlocked once.
 func releasedLedger(resources int) *Ledger {
-	l := New()
 	var changes []*journal.Change
 	for i := range resources {
 		g := &journal.Grant{
@@ -51,6 +50,12 @@ func releasedLedger(resources int) *Ledger {
 			changes = append(changes, &journal.Change{Kind: kind, Grant: g})
 		}
 	}
+	return replayed(changes)
+}
+
+// replayed is a ledger after these changes.
+func replayed(changes []*journal.Change) *Ledger {
+	l := New()
 	for i, changes := range slices.Collect(slices.Chunk(changes, 1000)) {
 		r := commit(uint64(i+1), 1)
 		r.GetCommit().Opened, r.GetCommit().Changes = i == 0, changes

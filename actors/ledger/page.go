@@ -40,6 +40,9 @@ type page struct {
 	// oldest is a lower bound of when its free resources were last used, in Unix milliseconds; fresh is
 	// the same for those without a tombstone. math.MaxInt64: there are none.
 	oldest, fresh int64
+	// granted is a lower bound of when its leases that are held were granted, in Unix milliseconds; math.MaxInt64: there
+	// are none.
+	granted int64
 }
 
 // entry is a resource in the ledger.
@@ -62,7 +65,7 @@ func (e *entry) weight() int {
 func newPage(prefix, depth uint32) *page {
 	return &page{
 		prefix: prefix, depth: depth, entries: make(map[string]*entry), tombstones: make(map[string]tombstone),
-		since: math.MaxInt, oldest: math.MaxInt64, fresh: math.MaxInt64,
+		since: math.MaxInt, oldest: math.MaxInt64, fresh: math.MaxInt64, granted: math.MaxInt64,
 	}
 }
 
@@ -110,6 +113,11 @@ func (p *page) count(e *entry, n int) {
 	p.weight += n * int(e.counted)
 	c := e.Counts()
 	p.leases, p.shared, p.lost = p.leases+n*(c.Held+c.Ended), p.shared+n*c.Shared, p.lost+n*c.Ended
+	if n > 0 && c.Held > 0 { // mutant: PageOfARankingLeftOut
+		for h := range e.Holdings() {
+			p.granted = min(p.granted, h.Grant.GetAcquiredAtMs())
+		}
+	}
 	switch {
 	case !e.IsFree():
 		p.taken += n
@@ -148,6 +156,9 @@ func (p *page) clean() { p.stored, p.dirty, p.since = true, false, math.MaxInt }
 
 // setEphemeral notes a resource's ephemeral leases, of which there may be none.
 func (p *page) setEphemeral(resource string, held []lease.Lease) {
+	for _, h := range held {
+		p.granted = min(p.granted, h.Grant.GetAcquiredAtMs())
+	}
 	switch {
 	case len(held) == 0:
 		delete(p.ephemeral, resource)
@@ -173,6 +184,9 @@ func (p *page) put(resource string, e *entry) {
 	added := *e
 	p.add(resource, &added)
 }
+
+// first returns the first hash of the page.
+func (p *page) first() uint64 { return uint64(p.prefix) << (64 - p.depth) }
 
 // end returns the first hash behind the page, 0 if it is the last page.
 func (p *page) end() uint64 { return uint64(p.prefix+1) << (64 - p.depth) }

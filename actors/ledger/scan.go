@@ -24,9 +24,24 @@ type Query struct {
 	Limit, Bytes int
 	// Waiters asks for the queues of the resources, too.
 	Waiters bool
+	// By asks for the top of a ranking, without an After and without HeldBack.
+	By messages.Ranking
 	// HeldBack asks for the lost leases that hold their resources back, instead of those that are held.
 	HeldBack bool
 }
+
+// Selects reports whether the resource, by its qualified name, is asked for.
+func (q *Query) Selects(resource string) bool {
+	tenant, name := messages.Unqualify(resource)
+	if tenant != q.Tenant && q.Tenant != messages.AllTenants {
+		return false
+	}
+	key, err := messages.EncodeKey(name)
+	return err == nil && q.Pattern.Matches(key)
+}
+
+// Queues returns what waits for a resource, nil if nothing does. The queue lacks its resource and tenant.
+type Queues func(resource string) *messages.Queue
 
 // Found is the result of a [Query].
 type Found struct {
@@ -62,18 +77,16 @@ func NewScan(q Query) *Scan {
 	return s
 }
 
-// Step looks at some pages, and reports whether the scan is done. The sessions are those of the ledger's leases;
-// waiting returns the queue of a resource.
-func (s *Scan) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant,
-	waiting func(resource string) []*messages.Waiter) (done bool) {
+// Step looks at some pages, and reports whether the scan is done. The sessions are those of the ledger's leases.
+func (s *Scan) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant, queues Queues) (done bool) {
 	if !s.query.Waiters {
-		waiting = func(string) []*messages.Waiter { return nil }
+		queues = func(string) *messages.Queue { return nil }
 	}
 	looked := 0
 	last := l.pages.from(s.cursor, func(p *page) bool {
 		if p.taken+len(p.ephemeral) > 0 {
 			looked += len(p.entries) + p.leases + len(p.ephemeral)
-			s.found.More = !s.take(p, sessions, now, waiting)
+			s.found.More = !s.take(p, sessions, now, queues)
 		}
 		return s.found.More || looked >= scanEntries
 	})
@@ -88,8 +101,7 @@ func (s *Scan) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant,
 func (s *Scan) Result() Found { return s.found }
 
 // take adds the leases of a page, and reports whether all of them fitted in.
-func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant,
-	waiting func(resource string) []*messages.Waiter) bool {
+func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant, queues Queues) bool {
 	for _, at := range s.places(p) {
 		listed := false
 		for _, x := range s.leases(p, at.resource, sessions, now) {
@@ -104,20 +116,21 @@ func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant,
 			s.size += x.grant.Weight()
 			if !listed {
 				listed = true
-				s.addQueue(at.resource, waiting(at.resource))
+				s.size += s.found.addQueue(at.resource, queues(at.resource))
 			}
 		}
 	}
 	return true
 }
 
-func (s *Scan) addQueue(resource string, waiters []*messages.Waiter) {
-	if len(waiters) > 0 {
-		tenant, name := messages.Unqualify(resource)
-		q := &messages.Queue{Resource: name, Waiters: waiters, Tenant: tenant}
-		s.found.Queues = append(s.found.Queues, q)
-		s.size += proto.Size(q)
+// addQueue adds the queue of a resource, of which there may be none, and returns its size.
+func (f *Found) addQueue(resource string, q *messages.Queue) (size int) {
+	if q == nil {
+		return 0
 	}
+	q.Tenant, q.Resource = messages.Unqualify(resource)
+	f.Queues = append(f.Queues, q)
+	return proto.Size(q)
 }
 
 // place is a resource's place in the order of a scan.
@@ -140,11 +153,7 @@ func (s *Scan) places(p *page) []place {
 		if behind := at.compare(s.after); behind < 0 || behind == 0 && s.query.After.Token == 0 {
 			return
 		}
-		tenant, name := messages.Unqualify(resource)
-		if tenant != s.query.Tenant && s.query.Tenant != messages.AllTenants {
-			return
-		}
-		if key, err := messages.EncodeKey(name); err == nil && s.query.Pattern.Matches(key) {
+		if s.query.Selects(resource) {
 			places = append(places, at)
 		}
 	}
@@ -194,6 +203,15 @@ func (s *Scan) leases(p *page, resource string, sessions *lease.Sessions, now le
 		all = append(all, listed{sessions.Lease(h, now), h.Grant})
 	}
 	return all
+}
+
+// OldestLease returns the lease of a resource that was granted first of those that are held, false if none is.
+func (l *Ledger) OldestLease(resource string) (lease.Lease, bool) {
+	held := l.pages.page(resource).holdings(resource)
+	if len(held) == 0 {
+		return lease.Lease{}, false
+	}
+	return held[0], true
 }
 
 // holdings returns the leases of a resource in the order of their tokens.

@@ -86,9 +86,7 @@ func (k *keeper) list(limit, bytes int, heldBack bool, between func(*messages.Le
 	for {
 		scan := NewScan(q)
 		for done := false; !done; {
-			done = scan.Step(k.ledger, lease.NewSessions(1), k.clock, func(resource string) []*messages.Waiter {
-				return []*messages.Waiter{{Owner: "queues for " + resource}}
-			})
+			done = scan.Step(k.ledger, lease.NewSessions(1), k.clock, queueOf)
 		}
 		found := scan.Result()
 		all = append(all, k.checked(found, limit)...)
@@ -102,6 +100,10 @@ func (k *keeper) list(limit, bytes int, heldBack bool, between func(*messages.Le
 		}
 		between(last)
 	}
+}
+
+func queueOf(resource string) *messages.Queue {
+	return &messages.Queue{Waiters: []*messages.Waiter{{Owner: "queues for " + resource}}}
 }
 
 // checked checks the queues of one page, and returns its leases.

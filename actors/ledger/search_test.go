@@ -28,7 +28,7 @@ const (
 // shardWorld is what may happen.
 type shardWorld struct {
 	name string
-	// inFlight is how many appends an owner may have on their way: one, see decision 0003.
+	// inFlight is how many appends an owner may have on their way: one, see docs/decisions/journal.md.
 	inFlight int
 	// copies is how many more copies of an append may be on their way.
 	copies int
@@ -634,7 +634,7 @@ func TestSearch(t *testing.T) {
 }
 
 // Two appends in flight do not fence: the second one may be stored behind the commit that deposed its writer. The
-// search finds it, as decision 0003 did by trying.
+// search finds it, as docs/decisions/journal.md did by trying.
 func TestSearchFindsStrays(t *testing.T) {
 	w := &shardWorld{inFlight: 2, copies: 0, depth: 12}
 	s := exhaustive.Search{Begin: w.begin, Depth: w.depth}

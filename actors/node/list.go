@@ -78,7 +78,7 @@ func (l *lister) listing(t *tenant, to messages.ReplyTo, payload []byte) (*messa
 	}
 	ask := actors.Listing{
 		Tenant: of, Pattern: pattern, After: after, Limit: limit, Bytes: bytes, Waiters: r.GetWaiters(),
-		HeldBack: r.GetHeldBack(),
+		HeldBack: r.GetHeldBack(), By: r.GetBy(),
 	}
 	reply, err := l.collect(ctx, g, shard, ask)
 	for g != l.present.Load() && err != nil { // the shards have gone meanwhile
@@ -129,8 +129,11 @@ func hideTenant(r *messages.ListReply) {
 	}
 }
 
-// collect asks one shard after the other until the answer is full and a shard has more.
+// collect asks one shard after the other until the answer is full and a shard has more. For a ranking it asks all.
 func (l *lister) collect(ctx context.Context, g *generation, shard uint32, ask actors.Listing) (*messages.ListReply, error) {
+	if ask.By != messages.Ranking_UNRANKED {
+		return l.rank(ctx, g, ask)
+	}
 	reply := &messages.ListReply{}
 	limit, bytes := ask.Limit, ask.Bytes
 	for ; shard < g.Count; shard++ {
@@ -203,7 +206,7 @@ func (l *lister) askOwner(ctx context.Context, g *generation, shard uint32, ask 
 	part, err := l.peers.inquire(ctx, remote, &peer.Inquiry{
 		Shard: shard, Generation: g.Generation, Pattern: ask.Pattern.String(), After: ask.After.String(),
 		Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
-		Waiters: ask.Waiters, HeldBack: ask.HeldBack, Tenant: ask.Tenant,
+		Waiters: ask.Waiters, HeldBack: ask.HeldBack, Tenant: ask.Tenant, By: ask.By,
 	})
 	switch {
 	case err != nil:
@@ -240,6 +243,9 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	if err := cmp.Or(errPattern, errAfter); err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
+	if _, known := messages.Ranking_name[int32(ask.GetBy())]; !known {
+		return &peer.Part{Error: fmt.Sprintf("node %s does not know ranking %d", l.cfg.Name, ask.GetBy())}
+	}
 	g := l.present.Load()
 	if ask.GetGeneration() != g.Generation || ask.GetShard() >= g.Count {
 		return &peer.Part{Error: fmt.Sprintf("there are %d shards of generation %d, got shard %d of generation %d", g.Count,
@@ -254,6 +260,7 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	listed, err := local.List(ctx, actors.Listing{
 		Tenant: ask.GetTenant(), Pattern: pattern, After: after, Waiters: ask.GetWaiters(), HeldBack: ask.GetHeldBack(),
 		Limit: int(min(ask.GetLimit(), messages.MaxListLimit)), Bytes: int(min(ask.GetBytes(), listBytes)),
+		By: ask.GetBy(),
 	})
 	if err != nil {
 		return &peer.Part{Error: err.Error()}

@@ -13,7 +13,7 @@ import (
 
 // However long a lease is and whenever its holder is cut off, the holder does not take the lock for its
 // own any more when the service grants it to another holder. That its context has ended by then as well
-// is a matter of how soon a timer is served: see docs/decisions/0017-what-a-client-knows-of-its-lease.md.
+// is a matter of how soon a timer is served: see docs/decisions/client.md.
 func TestLossIsKnownInTime(t *testing.T) {
 	rival := newClient(t, url)
 	var group sync.WaitGroup

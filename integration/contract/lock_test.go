@@ -169,7 +169,7 @@ func TestInfo(t *testing.T) {
 	}
 	if info.GetShards() != 4 || len(info.GetNodes()) != 1 || info.GetVersion() == "" ||
 		fmt.Sprint(info.GetNodes()[0].GetShards()) != "[0 1 2 3]" || info.GetLimits().GetMaxTtlMs() != 86_400_000 ||
-		fmt.Sprint(info.GetFeatures()) != "[batch sharing delay sessions values secrets order keep_secret tokens notices min_hold]" {
+		fmt.Sprint(info.GetFeatures()) != "[batch sharing delay sessions values secrets order keep_secret tokens notices min_hold ranking]" {
 		t.Errorf("got %v", &info)
 	}
 }

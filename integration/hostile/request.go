@@ -47,8 +47,8 @@ func (d dice) request() request {
 		r.subject = prefix.List()
 		r.payload = encode(r.encoding, &messages.ListRequest{
 			Pattern: one(d, ">", "hostile.>", "hostile.*", "", "load.>"), Limit: d.number(), Waiters: d.chance(50),
-			HeldBack: d.chance(30),
-			After:    one(d, "", "hostile.a.1", "hostile.a.1#7", d.text(600)),
+			HeldBack: d.chance(30), By: one(d, 0, 0, messages.Ranking(d.number())),
+			After: one(d, "", "hostile.a.1", "hostile.a.1#7", d.text(600)),
 		})
 		return r
 	}

@@ -12,7 +12,7 @@ import (
 // A lease ends by itself no earlier than its TTL after its request was sent, and an operation that finds it ended
 // says so no earlier. That it has ended is inferred when it is observed: where several leases are held, from the
 // permits that others get and from who is said to hold. Where the contract leaves nothing open the model leaves nothing
-// open either: it allows exactly what docs/wire.md and decisions 0009 and 0038 do.
+// open either: it allows exactly what docs/wire.md and docs/decisions/sharing.md do.
 //
 // The queue is no part of it: that a request waits which would fit is allowed if others wait, and [checkTurns] looks at
 // the others.

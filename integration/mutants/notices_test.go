@@ -115,6 +115,6 @@ var notices = []mutant{
 		harm:  "a client counts on what the owner of its shard does not offer",
 		edits: []edit{{"actors/node/info.go", "return a == nil"}},
 		found: suite{folder: "actors/node", run: "^TestFeaturesOfNodes$"},
-		says:  `offer \[tokens notices min_hold\], want`,
+		says:  `offer \[tokens notices min_hold reshard ranking\], want`,
 	},
 }

@@ -250,7 +250,7 @@ var lasting = []struct {
 	{"a node is cut off", func(x Trial) bool { return x.Nodes > 1 }, func(w *world) func() {
 		return w.cut(endsOf(nodeName(0)), 0)
 	}},
-	// A node that has no shard does not show that it can commit (decision 0064).
+	// A node that has no shard does not show that it can commit (docs/decisions/ownership.md).
 	{"a node cannot store", func(x Trial) bool { return x.Nodes > 1 && int(x.Shards) >= x.Nodes }, func(w *world) func() {
 		return w.cut([]string{storageOf(nodeName(0))}, 0)
 	}},

@@ -271,7 +271,9 @@ type Inquiry struct {
 	// Whose resources, as in ListRequest. With one, after is of a qualified name.
 	Tenant string `protobuf:"bytes,8,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// The generation of the shard.
-	Generation    uint32 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint32 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The top of this ranking is asked for, as in ListRequest.
+	By            messages.Ranking `protobuf:"varint,10,opt,name=by,proto3,enum=holdfast.v1.Ranking" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -367,6 +369,13 @@ func (x *Inquiry) GetGeneration() uint32 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *Inquiry) GetBy() messages.Ranking {
+	if x != nil {
+		return x.By
+	}
+	return messages.Ranking(0)
 }
 
 // Part is the answer to an Inquiry.
@@ -584,7 +593,7 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"generation\"7\n" +
 	"\tOwnership\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xea\x01\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x90\x02\n" +
 	"\aInquiry\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\apattern\x18\x02 \x01(\tR\apattern\x12\x14\n" +
@@ -596,7 +605,9 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\x06tenant\x18\b \x01(\tR\x06tenant\x12\x1e\n" +
 	"\n" +
 	"generation\x18\t \x01(\rR\n" +
-	"generation\"\x88\x01\n" +
+	"generation\x12$\n" +
+	"\x02by\x18\n" +
+	" \x01(\x0e2\x14.holdfast.v1.RankingR\x02by\"\x88\x01\n" +
 	"\x04Part\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x14\n" +
@@ -634,19 +645,21 @@ var file_messages_peer_peer_proto_goTypes = []any{
 	(*Resharding)(nil),      // 4: holdfast.v1.Resharding
 	(*Reshardable)(nil),     // 5: holdfast.v1.Reshardable
 	(*messages.Limits)(nil), // 6: holdfast.v1.Limits
-	(*messages.Lease)(nil),  // 7: holdfast.v1.Lease
-	(*messages.Queue)(nil),  // 8: holdfast.v1.Queue
+	(messages.Ranking)(0),   // 7: holdfast.v1.Ranking
+	(*messages.Lease)(nil),  // 8: holdfast.v1.Lease
+	(*messages.Queue)(nil),  // 9: holdfast.v1.Queue
 }
 var file_messages_peer_peer_proto_depIdxs = []int32{
 	6, // 0: holdfast.v1.Announcement.limits:type_name -> holdfast.v1.Limits
 	1, // 1: holdfast.v1.Announcement.owned:type_name -> holdfast.v1.Ownership
-	7, // 2: holdfast.v1.Part.leases:type_name -> holdfast.v1.Lease
-	8, // 3: holdfast.v1.Part.queues:type_name -> holdfast.v1.Queue
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	7, // 2: holdfast.v1.Inquiry.by:type_name -> holdfast.v1.Ranking
+	8, // 3: holdfast.v1.Part.leases:type_name -> holdfast.v1.Lease
+	9, // 4: holdfast.v1.Part.queues:type_name -> holdfast.v1.Queue
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_messages_peer_peer_proto_init() }

@@ -19,7 +19,7 @@ import (
 const defaultRemembered = 1_000_000
 
 // The memory of a node in bytes: a base, and an amount for each held lock, each waiting request and each
-// remembered free resource. They are measured; see docs/decisions/0023.
+// remembered free resource. They are measured; see docs/decisions/memory.md.
 const (
 	memoryBase           = 256 << 20
 	memoryEachHeld       = 1700
