@@ -33,11 +33,13 @@ endef
 go-test = go test -count=1 -timeout 20m $(1) $(2) | tee -a $(CURDIR)/bin/tests
 
 ARGS ?=
+BASE ?= /
 HOURS ?= 8
 NAMES ?= 200000
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 30s
+KEY ?=
 EXECUTIONS ?= 1000000
 FENCETIME ?= 3s
 SOAK ?= 5m
@@ -151,6 +153,11 @@ test-python: build ## Test the Python client on bin/holdfast, after installing w
 docs-python: ## Write the reference of the Python client to dist/python-docs.
 	@bash .ci/servers python
 	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast_client holdfast_client.sync holdfast_client.fence holdfast_client.fence.file holdfast_client.fence.sqlalchemy holdfast_client.testing
+
+.PHONY: site
+site: ## Write the site of the Markdown to dist/site; BASE=/holdfast/ if it is to be in a folder of its host.
+	@bash .ci/servers site
+	cd docs/site && VERSION='$(VERSION)' BASE='$(BASE)' npx vitepress build .
 
 .PHONY: servers
 servers: ## Install the servers that the tests need and that are missing.
@@ -282,28 +289,30 @@ house: ## Measure the structure of the code, and what a lone acquire runs throug
 	cd tools && go run ./house -acquire "$$way/lines" $(ARGS) ..
 
 .PHONY: release
-release: ## Show the commit and the tags of VERSION=v1.2.3; RELEASE=1 sets the tags.
-	@bash .ci/release $(VERSION)
+release: ## Make the release of VERSION=1.2.3 in dist/1.2.3, for a person to publish; KEY=private.pem signs it.
+	@bash .ci/release '$(VERSION)' '$(KEY)'
+
+.PHONY: release-check
+release-check: ## Install everything of dist/VERSION in empty folders and use it; make the release again and compare.
+	@bash .ci/release-check '$(VERSION)'
 
 .PHONY: package
-package: ## Build archives, deb, rpm, apk, licences and bills of materials in dist; ARGS="-targets linux/amd64".
+package: ## Build archives, deb, rpm, apk, image, chart, licences and bills of materials in dist; ARGS="-targets linux/amd64".
 	rm -rf dist
 	cd packaging && go run ./build -version '$(VERSION)' -time '$(TIME)' $(ARGS) ../dist
-
-.PHONY: image
-image: package ## Build the image of this architecture in dist with buildah, as root.
-	@bash .ci/servers image
-	bash .ci/image '$(VERSION)' '$(TIME)'
 
 .PHONY: package-test
 package-test: override VERSION = v0.0.0
 package-test: override TIME = 1
 package-test: ARGS = -targets linux/$(shell go env GOARCH)
-package-test: image ## Build the packages of this machine; install, upgrade and remove the deb; run the image; as root.
+package-test: package ## Build the packages of this machine; install, upgrade and remove the deb; run the image; as root.
+	@bash .ci/servers image
+	cd packaging && go test -count=1 ./oci ./release
 	cd packaging && go test -count=1 ./linux ./image -dist '$(CURDIR)/dist'
 
 .PHONY: package-check
-package-check: image ## Build all packages twice and compare; install, upgrade and remove the deb; run the image; as root.
+package-check: package ## Build all packages twice and compare; install, upgrade and remove the deb; run the image; as root.
+	@bash .ci/servers image
 	bash .ci/package-check '$(VERSION)' '$(TIME)'
 	cd packaging && go test -count=1 -v ./build ./chart
 	cd packaging && go test -count=1 -v ./linux ./image -dist '$(CURDIR)/dist'
