@@ -33,6 +33,7 @@ endef
 go-test = go test -count=1 -timeout 20m $(1) $(2) | tee -a $(CURDIR)/bin/tests
 
 ARGS ?=
+BASE ?= /
 HOURS ?= 8
 NAMES ?= 200000
 BENCH ?= .
@@ -84,9 +85,10 @@ cluster: build ## Build and start three nodes, on the ports 4222 to 4224, until 
 	while ! wait "$${pids[@]}"; do kill -0 "$${pids[@]}" 2>/dev/null || break; done
 
 .PHONY: generate
-generate: dashboard-tools ## Write the Go code of messages/*.proto, the dashboard of deploy/grafana and the page of docs/results.
+generate: dashboard-tools ## Write the Go code of messages/*.proto, the dashboard of deploy/grafana, docs/settings.md and the page of docs/results.
 	$(PROTOGEN) 'messages/*.proto' 'messages/*/*.proto'
 	$(DASHBOARD) > deploy/grafana/holdfast.json
+	cd cmd/holdfast && go run . settings ../../docs/settings.md
 	cd tools && go run ./night -page
 
 .PHONY: fmt
@@ -152,6 +154,11 @@ docs-python: ## Write the reference of the Python client to dist/python-docs.
 	@bash .ci/servers python
 	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast_client holdfast_client.sync holdfast_client.fence holdfast_client.fence.file holdfast_client.fence.sqlalchemy holdfast_client.testing
 
+.PHONY: site
+site: ## Write the site of the Markdown to dist/site; BASE=/holdfast/ if it is to be in a folder of its host.
+	@bash .ci/servers site
+	cd docs/site && VERSION='$(VERSION)' BASE='$(BASE)' npx vitepress build .
+
 .PHONY: servers
 servers: ## Install the servers that the tests need and that are missing.
 	@bash .ci/servers
@@ -171,6 +178,7 @@ lint: ## Check style, likely mistakes and the import rules.
 check-generated: dashboard-tools ## Fail if what make generate writes differs from its sources.
 	$(PROTOGEN) -check 'messages/*.proto' 'messages/*/*.proto'
 	$(DASHBOARD) | diff deploy/grafana/holdfast.json - || { echo 'deploy/grafana/holdfast.json differs from dashboard.js; run: make generate'; exit 1; }
+	cd cmd/holdfast && go test -count=1 -run TestSettingsOfThePage ./internal/commands
 	cd tools && go run ./night -check
 
 .PHONY: dashboard-tools

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // shownIn returns what a ranking has: queues, leases.
@@ -61,5 +62,17 @@ func TestMergedRankings(t *testing.T) {
 			}
 			slices.Reverse(parts)
 		}
+	}
+}
+
+// A node of a later version may ask for a ranking that this one does not know. It gets no other one.
+func TestUnknownRanking(t *testing.T) {
+	data, err := messages.Encode(messages.Protobuf, &peer.Inquiry{By: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lister{cfg: Config{Name: "n1"}}
+	if part := l.answerInquiry(data); part.GetError() != "node n1 does not know ranking 9" {
+		t.Errorf("got %v", part)
 	}
 }

@@ -1,0 +1,7 @@
+import { defineAsyncComponent } from "vue";
+import DefaultTheme from "vitepress/theme-without-fonts";
+import "./site.css";
+
+export default {
+  extends: DefaultTheme,
+};
