@@ -113,7 +113,7 @@ func (p *page) count(e *entry, n int) {
 	p.weight += n * int(e.counted)
 	c := e.Counts()
 	p.leases, p.shared, p.lost = p.leases+n*(c.Held+c.Ended), p.shared+n*c.Shared, p.lost+n*c.Ended
-	if n > 0 && c.Held > 0 {
+	if n > 0 && c.Held > 0 { // mutant: PageOfARankingLeftOut
 		for h := range e.Holdings() {
 			p.granted = min(p.granted, h.Grant.GetAcquiredAtMs())
 		}

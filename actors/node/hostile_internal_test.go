@@ -58,25 +58,7 @@ func FuzzSurveySubject(f *testing.F) {
 // begins.
 func FuzzParts(f *testing.F) {
 	target := blindtest.New(f)
-	var seeds [][]byte
-	for _, p := range []*peer.Part{
-		{},
-		{More: true},
-		{Leases: []*messages.Lease{{Resource: "a", Token: 1}}, More: true},
-		{Leases: []*messages.Lease{{Resource: "b", Token: 7, Limit: 2}, {Resource: "", Limit: 1}}},
-		{Queues: []*messages.Queue{{Resource: "a", Waiters: []*messages.Waiter{{Owner: "o"}}}}, More: true},
-	} {
-		data, err := proto.Marshal(p)
-		if err != nil {
-			f.Fatal(err)
-		}
-		seeds = append(seeds, data)
-	}
-	for _, first := range seeds {
-		for _, second := range seeds {
-			target.Add(first, second)
-		}
-	}
+	addParts(f, target)
 	target.Fuzz(func(t *testing.T, first, second []byte) {
 		reply, leases := &messages.ListReply{}, 0
 		for _, data := range [][]byte{first, second} {
@@ -100,6 +82,52 @@ func FuzzParts(f *testing.F) {
 			}
 			if reply.GetNext() != "" {
 				t.Errorf("the page of %v goes on at %q", part, reply.GetNext())
+			}
+		}
+	})
+}
+
+// addParts adds pairs of parts of listings.
+func addParts(f *testing.F, target *blindtest.F) {
+	f.Helper()
+	var seeds [][]byte
+	for _, p := range []*peer.Part{
+		{},
+		{More: true},
+		{Leases: []*messages.Lease{{Resource: "a", Token: 1}}, More: true},
+		{Leases: []*messages.Lease{{Resource: "b", Token: 7, Limit: 2}, {Resource: "", Limit: 1}}},
+		{Queues: []*messages.Queue{{Resource: "a", Waiters: []*messages.Waiter{{Owner: "o"}}}}, More: true},
+	} {
+		data, err := proto.Marshal(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds = append(seeds, data)
+	}
+	for _, first := range seeds {
+		for _, second := range seeds {
+			target.Add(first, second)
+		}
+	}
+}
+
+// A ranking of parts that other nodes have sent is sorted and no longer than it may be, whatever they are.
+func FuzzRankedParts(f *testing.F) {
+	target := blindtest.New(f)
+	addParts(f, target)
+	target.Fuzz(func(t *testing.T, first, second []byte) {
+		for by := range messages.Ranking_name {
+			ask := actors.Listing{By: messages.Ranking(by), Limit: 1, Bytes: listBytes}
+			reply := &messages.ListReply{}
+			for _, data := range [][]byte{first, second} {
+				part := &peer.Part{}
+				if messages.DecodeReply(messages.Protobuf, data, part) != nil {
+					return
+				}
+				reply = merged(ask, reply, actors.Listed{Leases: part.GetLeases(), Queues: part.GetQueues()})
+			}
+			if len(reply.GetLeases()) > 1 || len(reply.GetQueues()) > 1 || reply.GetNext() != "" {
+				t.Errorf("by %s the first one is %v", ask.By, reply)
 			}
 		}
 	})

@@ -243,6 +243,9 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	if err := cmp.Or(errPattern, errAfter); err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
+	if _, known := messages.Ranking_name[int32(ask.GetBy())]; !known {
+		return &peer.Part{Error: fmt.Sprintf("node %s does not know ranking %d", l.cfg.Name, ask.GetBy())}
+	}
 	g := l.present.Load()
 	if ask.GetGeneration() != g.Generation || ask.GetShard() >= g.Count {
 		return &peer.Part{Error: fmt.Sprintf("there are %d shards of generation %d, got shard %d of generation %d", g.Count,

@@ -103,7 +103,7 @@ func besideLeases(leases []*messages.Lease, queues []*messages.Queue) []ranked {
 // besideQueues sorts queues, each with the lease of its resource.
 func besideQueues(by messages.Ranking, leases []*messages.Lease, queues []*messages.Queue) []ranked {
 	all, held := make([]ranked, 0, len(queues)), make(map[string]*messages.Lease, len(leases))
-	for _, l := range leases {
+	for _, l := range slices.Backward(leases) { // the first one of a resource counts
 		held[messages.Qualify(l.GetTenant(), l.GetResource())] = l
 	}
 	for _, q := range queues {

@@ -157,6 +157,7 @@ var (
 	tokensFeature  = feature{messages.FeatureTokens, "upgrade all nodes, or cache no locks"}
 	noticesFeature = feature{messages.FeatureNotices, "upgrade all nodes, or cache no locks"}
 	minHoldFeature = feature{messages.FeatureMinHold, "upgrade all nodes, or leave out the shortest hold"}
+	rankingFeature = feature{messages.FeatureRanking, "upgrade all nodes, or list without a ranking"}
 	valuesFeature  = feature{messages.FeatureValues,
 		"upgrade all nodes, or set the metadata when the lock is acquired"}
 )

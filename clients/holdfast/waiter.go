@@ -33,8 +33,21 @@ func newWaiters(all []*messages.Waiter) (waiters []Waiter) {
 // Queue is who waits for a resource.
 type Queue struct {
 	Resource string
-	// Waiters are in their order, at most the first 100.
+	// Waiters are in their order, at most the first 100. Rankings leave them out.
 	Waiters []Waiter
+	// Waiting is how many requests wait, Oldest how long the first of them has waited at the present owner of the shard.
+	// A deployment without rankings counts no more than the waiters.
+	Waiting int
+	Oldest  time.Duration
+	// Holder is the oldest lease of the resource in a ranking. nil: nobody holds it, as after a loss, or it is no ranking.
+	Holder *Lease
+}
+
+func newQueue(q *messages.Queue) *Queue {
+	return &Queue{
+		Resource: q.GetResource(), Waiters: newWaiters(q.GetWaiters()),
+		Waiting: max(int(q.GetWaiting()), len(q.GetWaiters())), Oldest: millis(q.GetOldestMs()),
+	}
 }
 
 // Queues returns the queues of the resources that are held now and whose key the pattern selects, as in [Client.List],
@@ -49,7 +62,7 @@ func (c *Client) Queues(ctx context.Context, pattern string) iter.Seq2[*Queue, e
 				return nil // its leases are on several pages
 			}
 			last = q.GetResource()
-			return &Queue{Resource: last, Waiters: newWaiters(q.GetWaiters())}
+			return newQueue(q)
 		})(yield)
 	}
 }

@@ -3,7 +3,6 @@ package main_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -299,15 +298,10 @@ func TestFenceAgentStopsItsCommands(t *testing.T) {
 	p.holdfast(t, "get", "a").want(t, 0, `^held back: `)
 }
 
-// The permissions that docs/operating.md shows are enough, and each of them is needed.
+// The permissions of the role are enough for a fencing agent, and each of them is needed.
 func TestPermissionsOfAFencingAgent(t *testing.T) {
 	t.Parallel()
-	_, section, _ := strings.Cut(read(t, "../../docs/operating.md"), "### Permissions of a fencing agent")
-	rights := regexp.MustCompile(`(?s)    publish: \[.*?subscribe: \[.*?\]`).FindString(section)
-	if !strings.Contains(rights, "holdfast.confirm.disk.>") {
-		t.Fatalf("docs/operating.md shows no permissions: %q", rights)
-	}
-	rights = strings.ReplaceAll(rights, "KV_HOLDFAST_n", "KV_HOLDFAST_0")
+	rights := rightsOf(t, "agent", "disk.>")
 	without := func(subject string) string { return strings.Replace(rights, `"`+subject+`"`, `"x"`, 1) }
 	file := stand.NATSConfig(t, `
 		authorization { users: [

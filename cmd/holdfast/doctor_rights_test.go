@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,16 +12,11 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
-// doctorRights returns the permissions of the doctor that docs/operating.md shows, for one shard.
+// doctorRights returns the permissions of an operator without those to break and to confirm.
 func doctorRights(t *testing.T) string {
 	t.Helper()
-	page := stand.Value(os.ReadFile("../../docs/operating.md"))(t)
-	_, section, _ := strings.Cut(string(page), "### Permissions of the doctor")
-	rights := regexp.MustCompile(`(?s)    publish: \[.*?subscribe: [^\n]*`).FindString(section)
-	if !strings.Contains(rights, "holdfast-doctor") {
-		t.Fatalf("docs/operating.md shows no permissions: %q", rights)
-	}
-	return strings.ReplaceAll(rights, "HOLDFAST_n", "HOLDFAST_0")
+	return regexp.MustCompile(`\n.*\.(break|confirm)\..*`).
+		ReplaceAllString(rightsOf(t, "operator", ">", "--doctor"), "")
 }
 
 // What a user may is compared with what a client needs. What it may not see is no finding.

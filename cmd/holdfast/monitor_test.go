@@ -73,7 +73,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// The metrics of a node that has done something are well formed, they are those of docs/operating.md, and they count
+// The metrics of a node that has done something are well formed, they are those of docs/metrics.md, and they count
 // right.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
@@ -111,7 +111,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", line, text)
 		}
 	}
-	manual, err := os.ReadFile("../../docs/operating.md")
+	manual, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,11 +119,11 @@ func TestMetrics(t *testing.T) {
 		-1)
 	rows := metricRows(families)
 	if !slices.Equal(documented, rows) {
-		t.Errorf("the table of metrics in docs/operating.md should be\n%s", strings.Join(rows, "\n"))
+		t.Errorf("the table of metrics in docs/metrics.md should be\n%s", strings.Join(rows, "\n"))
 	}
 }
 
-// metricRows returns the table of the metrics of Holdfast, as docs/operating.md has it.
+// metricRows returns the table of the metrics of Holdfast, as docs/metrics.md has it.
 func metricRows(families map[string]*dto.MetricFamily) (rows []string) {
 	for name, f := range families {
 		if !strings.HasPrefix(name, "holdfast_") {

@@ -31,10 +31,16 @@ func TestExampleOfREADME(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the program: %v\n%s", err, out)
 	}
-	for _, want := range []string{"wrote under token 000000000000001\n", "wrote under token 000000000000002\n"} {
-		out, err := exec.CommandContext(ctx, binary).CombinedOutput()
+	folder := t.TempDir()
+	for _, want := range []string{"writing under token 000000000000001\n", "writing under token 000000000000002\n"} {
+		example := exec.CommandContext(ctx, binary)
+		example.Dir = folder
+		out, err := example.CombinedOutput()
 		if err != nil || string(out) != want {
 			t.Errorf("the program: %v, printed %q, want %q", err, out, want)
 		}
+	}
+	if got, err := os.ReadFile(filepath.Join(folder, "7.txt")); err != nil || string(got) != "paid\npaid\n" {
+		t.Errorf("the file has %q, %v", got, err)
 	}
 }

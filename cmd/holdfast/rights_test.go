@@ -12,13 +12,25 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// The permissions that docs/operating.md shows are enough to hold locks below orders, and for nothing else.
+// rightsOf returns the permissions of a role, as holdfast access prints them for one shard.
+func rightsOf(t *testing.T, args ...string) string {
+	t.Helper()
+	args = append(append([]string{"access"}, args...), "--inbox-prefix", "_INBOX", "--shards", "1")
+	printed := run(t, args...)
+	rights := regexp.MustCompile(`(?s)publish: \[.*?\].*?subscribe: \[.*?\]`).FindString(printed.stdout)
+	if printed.code != 0 || rights == "" {
+		t.Fatalf("%q: exit code %d: %s%s", args, printed.code, printed.stdout, printed.stderr)
+	}
+	return rights
+}
+
+// The permissions that docs/access.md shows are enough to hold locks below orders, and for nothing else.
 func TestDocumentedPermissions(t *testing.T) {
 	t.Parallel()
-	page := stand.Value(os.ReadFile("../../docs/operating.md"))(t)
+	page := stand.Value(os.ReadFile("../../docs/access.md"))(t)
 	rights := regexp.MustCompile(`(?s)permissions: \{.*?\n    \}`).FindString(string(page))
 	if !strings.Contains(rights, "holdfast.acquire.orders.>") {
-		t.Fatalf("docs/operating.md shows no permissions: %q", rights)
+		t.Fatalf("docs/access.md shows no permissions: %q", rights)
 	}
 	file := stand.NATSConfig(t, `
 		authorization { users: [

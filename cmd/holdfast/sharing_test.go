@@ -117,7 +117,15 @@ func TestListOfSharedLocks(t *testing.T) {
 	p.holdfast(t, "ls", "b", "--waiters", "--json").wantLines(t, 0,
 		`\{"resource":"b","owner":"r1",.*"limit":4294967295,"slots":\[0\]\}`,
 		`\{"resource":"b","owner":"r2",.*"limit":5,"slots":\[1,2\]\}`,
-		`\{"resource":"b","waiters":\[\{"owner":"w",.*\},\{"owner":"r3",.*\}\]\}`)
+		`\{"resource":"b","waiters":\[\{"owner":"w",.*\},\{"owner":"r3",.*\}\],"waiting":2,"oldest_ms":\d+\}`)
+	wantRows(t, p.holdfast(t, "ls", "--by", "queue"), "RESOURCE WAITING OLDEST OWNER KIND SLOTS TOKEN LEFT",
+		`b 2 \S+s r1 shared 0 1 9m\S+`, `a 1 \S+s x exclusive 1 9m\S+`)
+	wantRows(t, p.holdfast(t, "ls", "--by", "wait", "--limit", "1", "--waiters"),
+		"RESOURCE OLDEST WAITING OWNER KIND SLOTS TOKEN WAITED LEFT", `b \S+s 2 r1 shared 0 1 9m\S+`,
+		`waits w exclusive \S+s 9m\S+`, `waits r3 shared \S+s 9m\S+`)
+	wantRows(t, p.holdfast(t, "ls", "--by", "hold", "--limit", "2"),
+		"RESOURCE HELD OWNER KIND SLOTS TOKEN LEFT WAITING", `a \S+s x exclusive 1 9m\S+ 1`,
+		`b \S+s r1 shared 0 1 9m\S+ 2`)
 }
 
 func TestDeadlocks(t *testing.T) {

@@ -14,6 +14,12 @@ func (s series) median() float64 {
 	return sorted[len(sorted)/2]
 }
 
+// below returns what this part of the values is not above.
+func (s series) below(part float64) float64 {
+	sorted := slices.Sorted(slices.Values(s))
+	return sorted[min(int(float64(len(sorted))*part), len(sorted)-1)]
+}
+
 func (s series) most() float64 { return slices.Max(s) }
 
 func (s series) least() float64 { return slices.Min(s) }

@@ -103,7 +103,7 @@ func define(f *flag.FlagSet, c *suite.Config) (page *string) {
 		"how long a deployment with other numbers is left alone before what it uses at rest is measured")
 	f.StringVar(&c.Against, "against", "", "`commit` of an older Holdfast to build and to measure as well")
 	f.StringVar(&c.Dir, "dir", os.TempDir(), "`directory` for the data, on the disk that is to be measured")
-	return f.String("page", "", "`file` in Markdown to write the report to, with plots in a folder beside it")
+	return f.String("page", "", "`file` in Markdown to write the report to; plots and figures go into a folder beside it")
 }
 
 // words returns a parser of a list of known words.

@@ -69,6 +69,11 @@ func TestList(t *testing.T) {
 		{a, `{"waiters":true}`, []string{" name.1"}},
 		{b, `{"waiters":true}`, nil},
 		{none, `{"waiters":true,"tenant":"*"}`, []string{first + " name.1"}},
+		{a, `{"by":"QUEUE"}`, []string{" name.1"}},
+		{b, `{"by":"WAIT"}`, nil},
+		{none, `{"by":"QUEUE"}`, nil},
+		{none, `{"by":"QUEUE","tenant":"*"}`, []string{first + " name.1"}},
+		{none, fmt.Sprintf(`{"by":"WAIT","tenant":%q}`, first), []string{first + " name.1"}},
 	} {
 		var got []string
 		for _, q := range test.client.list(test.body).GetQueues() {

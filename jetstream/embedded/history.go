@@ -26,7 +26,7 @@ func checkHistory(opts *server.Options) error {
 		return fmt.Errorf("%w: %s holds the locks of a server that was alone, and a cluster would delete them; "+
 			"start it without --cluster-listen as before, or move the locks into a cluster with another directory, "+
 			"by holdfast backup and holdfast restore, "+
-			"which docs/cli.md shows; without them the cluster would count all tokens from 1 again, and guards would "+
+			"which docs/backup.md shows; without them the cluster would count all tokens from 1 again, and guards would "+
 			"refuse its holders", ErrDataDir, opts.StoreDir)
 	case !joins && member:
 		return fmt.Errorf(

@@ -83,12 +83,14 @@ func TestPage(t *testing.T) {
 			},
 		},
 	}
-	text := string(page([]night{n, n}))
+	later := n
+	later.Began, later.Campaigns = n.Began.Add(time.Hour), n.Campaigns[:1]
+	text := string(page([]night{later, n}))
 	for _, line := range []string{
-		"Nights: 2. Operations judged: 40 000. Campaigns that failed: 2.\n",
-		"## 27 November 2026, 06:28 UTC\n\nCommit 0123456789ab, 2 hours, seed 7, 2 cores, go1.26.8, linux/amd64.\n",
-		"| `make fuzz-blind` | 3.0 | 1 002 003 executions | no |\n",
-		"| `make soak` | 16.5 | 20 000 operations judged, 1 a | yes: exit status 2; --- FAIL: TestSoak \\| seed 7 |\n",
+		"| fuzz | 2 | 0 | 6 | 2 004 006 executions |\n",
+		"| soak | 1 | 1 | 16 | 20 000 operations judged, 1 a |\n",
+		"| [27 November 2026, 07:28 UTC](2026-11-27T0728.json) | 2 | 0123456789ab | – |\n",
+		"| [27 November 2026, 06:28 UTC](2026-11-27T0628.json) | 2 | 0123456789ab | soak |\n",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the page lacks\n%s\nin\n%s", line, text)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,7 +55,20 @@ func (n night) write() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(results, n.Began.Format("2006-01-02T1504")+".json"), append(text, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(results, n.file()), append(text, '\n'), 0o644)
+}
+
+func (n night) file() string { return n.Began.Format("2006-01-02T1504") + ".json" }
+
+// failed are the names of the campaigns that failed.
+func (n night) failed() string {
+	var names []string
+	for _, r := range n.Campaigns {
+		if r.Failed {
+			names = append(names, r.Name)
+		}
+	}
+	return cmp.Or(strings.Join(names, ", "), "–")
 }
 
 // read returns all nights, the latest first.
@@ -83,36 +97,45 @@ const heading = `# Results of the nights
 <!-- Written by make night and make generate from the files beside it. -->
 
 Each file here is of one run of ` + "`make night`" + `: the campaigns of [testing.md](../testing.md), each for its share
-of the time. A seed is the minute in which its night began. Times of the packages in ` + "`make test`" + ` are in
-[times.txt](times.txt). What campaigns have found is in the [track record](../track-record.md).
+of the time, with its command, its seeds, and what failed. A seed is the minute in which its night began. Times of the
+packages in ` + "`make test`" + ` are in [times.txt](times.txt). What was found is in the [track record](../track-record.md).
 `
+
+// sums are the campaigns of all nights, by their names, in the order of the first night that has them.
+func sums(all []night) (totals []result, runs, failures map[string]int) {
+	runs, failures = map[string]int{}, map[string]int{}
+	for _, n := range all {
+		for _, r := range n.Campaigns {
+			i := slices.IndexFunc(totals, func(s result) bool { return s.Name == r.Name })
+			if i < 0 {
+				i = len(totals)
+				totals = append(totals, result{Name: r.Name, Counts: map[string]int{}})
+			}
+			totals[i].Minutes += r.Minutes
+			for name, count := range r.Counts {
+				totals[i].Counts[name] += count
+			}
+			runs[r.Name]++
+			if r.Failed {
+				failures[r.Name]++
+			}
+		}
+	}
+	return totals, runs, failures
+}
 
 // page is the page of these nights.
 func page(all []night) []byte {
 	var b bytes.Buffer
-	b.WriteString(heading)
-	total, failed := 0, 0
-	for _, n := range all {
-		for _, r := range n.Campaigns {
-			total += r.Counts[judged]
-			if r.Failed {
-				failed++
-			}
-		}
+	b.WriteString(heading + "\n| campaign | runs | failed | minutes | has judged |\n|---|---:|---:|---:|---|\n")
+	totals, runs, failures := sums(all)
+	for _, s := range totals {
+		fmt.Fprintf(&b, "| %s | %d | %d | %.0f | %s |\n", s.Name, runs[s.Name], failures[s.Name], s.Minutes, s.counted())
 	}
-	fmt.Fprintf(&b, "\nNights: %d. Operations judged: %s. Campaigns that failed: %d.\n", len(all), grouped(total),
-		failed)
+	b.WriteString("\n| night | hours | commit | failed |\n|---|---:|---|---|\n")
 	for _, n := range all {
-		fmt.Fprintf(&b, "\n## %s\n\nCommit %s, %v hours, seed %d, %d cores, %s, %s.\n\n"+
-			"| campaign | minutes | has judged | failed |\n|---|---:|---|---|\n",
-			n.Began.Format("2 January 2006, 15:04 MST"), n.Commit, n.Hours, n.Seed, n.Cores, n.Go, n.System)
-		for _, r := range n.Campaigns {
-			outcome := "no"
-			if r.Failed {
-				outcome = "yes: " + strings.ReplaceAll(strings.Join(r.Failure, "; "), "|", `\|`)
-			}
-			fmt.Fprintf(&b, "| `%s` | %.1f | %s | %s |\n", r.Command, r.Minutes, r.counted(), outcome)
-		}
+		fmt.Fprintf(&b, "| [%s](%s) | %v | %s | %s |\n", n.Began.Format("2 January 2006, 15:04 MST"), n.file(), n.Hours,
+			n.Commit, n.failed())
 	}
 	return b.Bytes()
 }

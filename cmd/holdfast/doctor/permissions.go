@@ -77,7 +77,7 @@ func (u *user) tooWide(r *Result) {
 	if parts := u.ofNodes(); len(parts) > 0 {
 		r.warn(fmt.Sprintf("%s may publish on %s", u.name, listed(parts)),
 			"only nodes need that; a client that has it can delete the locks, or move shards, or forge events",
-			"list the permissions of clients by operation, as docs/operating.md shows, and give these, for each "+
+			"list the permissions of clients by operation, as docs/access.md shows, and give these, for each "+
 				"bucket, to the users of nodes only; "+
 				"run this command as a user of clients")
 	}

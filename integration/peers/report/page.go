@@ -14,8 +14,8 @@ const (
 	pageEnd   = "<!-- bench-peers: end -->\n"
 )
 
-// WritePage replaces what is between the comments of a page in Markdown, and writes the plots to a folder beside the
-// page, named like it.
+// WritePage replaces what is between the comments of a page in Markdown, and writes the plots, and the tables as
+// comma-separated values, to a folder beside the page, named like it.
 func (r *Report) WritePage(page, against string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -27,11 +27,18 @@ func (r *Report) WritePage(page, against string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
+	files := map[string]string{}
 	for _, p := range plots {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(folder, p.File), []byte(p.Chart.SVG()), 0o644); err != nil {
+		files[p.File] = p.Chart.SVG()
+	}
+	for _, s := range r.sections(against) {
+		files[s.file] = s.table.csv()
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
 			return err
 		}
 	}

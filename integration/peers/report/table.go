@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/csv"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,6 +19,13 @@ func (t table) plain() string { return t.text("  ", "") }
 
 // markdown returns the table in Markdown, which is readable as text too.
 func (t table) markdown() string { return t.text(" | ", "|") }
+
+// csv returns the table as comma-separated values.
+func (t table) csv() string {
+	var b strings.Builder
+	_ = csv.NewWriter(&b).WriteAll(t) // a builder takes everything
+	return b.String()
+}
 
 // text aligns the first cells of a row, which are names, to the left, and numbers to the right.
 func (t table) text(gap, edge string) string {

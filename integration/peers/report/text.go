@@ -5,24 +5,26 @@ import (
 	"strings"
 )
 
-// section is a part of the report: a sentence about a table, and the table if it has rows.
+// section is a part of the report: a table, a sentence about it, and the name of its file beside a page, if it has one.
 type section struct {
-	title string
-	table table
+	file, title string
+	table       table
 }
 
 func (r *Report) sections(against string) []section {
 	all := []section{
-		{
+		{"medians.csv",
 			"Medians of the rounds. The latencies are those of acquire, in the workloads extend and keep of the renewal; " +
 				"the processor time is that of all servers for each pair, hand-over or renewal.",
 			measurements(r.Compared)},
-		{"Ratios, round by round, and their medians: above 1 is good for the rate, below 1 for all others.",
+		{"ratios.csv",
+			"Ratios, round by round, and their medians: above 1 is good for the rate, below 1 for all others.",
 			ratios(r.Compared, against)},
-		{"Pairs with different numbers of shards.", sweep(r.Shards, "shards", func(r *Row) int { return r.Shards })},
-		{"Pairs on different numbers of resources.",
+		{"shards.csv", "Pairs with different numbers of shards.",
+			sweep(r.Shards, "shards", func(r *Row) int { return r.Shards })},
+		{"resources.csv", "Pairs on different numbers of resources.",
 			sweep(r.Resources, "resources", func(r *Row) int { return r.Resources })},
-		{"Different numbers of clients with a connection each, which share a small load.",
+		{"connections.csv", "Different numbers of clients with a connection each, which share a small load.",
 			sweep(r.Connections, "connections", func(r *Row) int { return r.Connections })},
 	}
 	var some []section
@@ -50,22 +52,23 @@ func (r *Report) Text(against string) string {
 	return b.String()
 }
 
-// Markdown returns the report for a page that lies beside a folder of the plots: what a reader wants to know first, how
-// it was measured, and everything.
+// Markdown returns the report for a page that lies beside a folder of the plots and the tables: what a reader wants to
+// know first, how it was measured, and where all figures are.
 func (r *Report) Markdown(against, folder string, plots []Plot) string {
 	var b strings.Builder
-	write := func(sections []section) {
-		for _, s := range sections {
-			fmt.Fprintf(&b, "%s\n\n%s\n", s.title, s.table.markdown())
-		}
+	for _, s := range r.summary() {
+		fmt.Fprintf(&b, "%s\n\n%s\n", s.title, s.table.markdown())
 	}
-	write(r.summary())
 	b.WriteString(r.sentences() + r.origin())
-	write(r.sections(against))
+	b.WriteString("All figures:\n\n")
+	for _, s := range r.sections(against) {
+		fmt.Fprintf(&b, "- [%s](%s/%s): %s\n", s.file, folder, s.file, s.title)
+	}
+	b.WriteString("\n")
 	for _, p := range plots {
 		fmt.Fprintf(&b, "![%s](%s/%s)\n\n", p.Chart.Title, folder, p.File)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
 // sentences returns those about single figures.

@@ -1,4 +1,4 @@
-"""The examples of the README run on a real node, and print what it shows."""
+"""The examples of the README, and that of the repository's, run on a real node, and print what it shows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from holdfast_client.testing import Server
 from ..fence.postgres import postgres
 
 README = Path(__file__).parents[2] / "README.md"
+MAIN = Path(__file__).parents[4] / "README.md"
 SOURCES = Path(__file__).parents[2] / "src" / "holdfast_client"
 EXAMPLE = re.compile(r"^```python( [\w ]+)?\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
@@ -87,6 +88,12 @@ def run(example: Example, program: str, server: Server, folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stderr
     assert done.stdout == example.output
+
+
+def test_example_of_the_repository(server: Server, tmp_path: Path) -> None:
+    (found,) = EXAMPLE.finditer(MAIN.read_text())
+    run(Example(set(), found[2], "written under 000000000000001\n"), found[2], server, tmp_path)
+    assert (tmp_path / "7.txt").read_text() == "paid\n"
 
 
 def test_all_examples_are_found() -> None:

@@ -1,4 +1,5 @@
-// The examples of README.md compile strictly, run on a real node, and print what the page shows.
+// The examples of README.md, and that of the repository's, compile strictly, run on a real node, and print what the page
+// shows.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -11,6 +12,7 @@ import { Node } from "../support/node.js";
 const run = promisify(execFile);
 const folder = resolve("dist/readme"); // within the package, so that its name is found
 const readme = await readFile("README.md", "utf8");
+const main = await readFile("../../README.md", "utf8");
 
 interface Example {
   name: string;
@@ -25,11 +27,14 @@ function examples(): Example[] {
   const [begin, ...rest] = blocks.filter((block) => block[1] === undefined);
   const end = blocks.find((block) => block[1] !== undefined);
   assert.ok(begin !== undefined && end !== undefined);
-  return rest.map((block) => ({
+  const own = rest.map((block) => ({
     name: (readme.slice(0, block.index).match(/^## .*/gm)?.at(-1) ?? "").slice(3),
     code: [begin[2], block[2], end[2]].join("\n"),
     output: block[3] ?? "",
   }));
+  const program = /^```ts\n(.*?)^```$/ms.exec(main)?.[1];
+  assert.ok(program !== undefined);
+  return [...own, { name: "of the repository", code: program, output: "written under 000000000000001\n" }];
 }
 
 describe("README.md", () => {

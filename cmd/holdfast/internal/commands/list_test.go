@@ -135,3 +135,51 @@ func TestListing(t *testing.T) {
 		}
 	})
 }
+
+// A ranking is one answer, of which the node decides the order.
+func TestRankings(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args    []string
+		by      messages.Ranking
+		limit   uint32
+		waiters bool
+		says    string
+	}{
+		{[]string{"--by", "queue"}, messages.Ranking_QUEUE, 100, false, "z               5      1s  no holder"},
+		{[]string{"--by", "wait", "--limit", "1000", "a.*"}, messages.Ranking_WAIT, 1000, false, "z             1s"},
+		{[]string{"--by", "wait", "--waiters"}, messages.Ranking_WAIT, 100, true, "z             1s"},
+		{[]string{"--by", "hold", "--limit", "3"}, messages.Ranking_HOLD, 3, true, "b"},
+		{[]string{"--by", "hold", "--json"}, messages.Ranking_HOLD, 100, false, `{"resource":"b","owner":"me"`},
+		{[]string{"--by", "queue", "--json"}, messages.Ranking_QUEUE, 100, false, `{"resource":"z","waiting":5,`},
+		{[]string{"--by", "name"}, messages.Ranking_UNRANKED, messages.MaxListLimit, true, "b"},
+	} {
+		f := withLister(t, func(n int, r *messages.ListRequest) proto.Message {
+			if n != 1 || r.GetBy() != test.by || r.GetLimit() != test.limit || r.GetWaiters() != test.waiters {
+				t.Errorf("%q: request %d: %v", test.args, n, r)
+			}
+			page := pageOf("", "b", "a")
+			page.Queues = []*messages.Queue{{Resource: "z", Waiting: 5, OldestMs: 1000},
+				{Resource: "a", Waiting: 5, OldestMs: 900}}
+			return page
+		})
+		r := f.run(t.Context(), append([]string{"ls"}, test.args...)...)
+		if r.want(t, 0, test.says); r.stderr != "" {
+			t.Errorf("%q: %s", test.args, r.stderr)
+		}
+	}
+	f := withLister(t, func(int, *messages.ListRequest) proto.Message { return &messages.ListReply{} })
+	for _, test := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--by", "queue"}, 0, "no request waits for a resource\n"},
+		{[]string{"--by", "hold", "a.*"}, 0, "no locks are held that match a.*\n"},
+		{[]string{"--by", "size"}, 2, "--by: name, queue, wait or hold, got \"size\""},
+		{[]string{"--by", "queue", "--held-back"}, 2, "--by queue and --held-back exclude each other"},
+		{[]string{"--by", "wait", "--limit", "1001"}, 2, "--limit: at most 1000 with --by wait, got 1001"},
+	} {
+		f.run(t.Context(), append([]string{"ls"}, test.args...)...).want(t, test.code, test.says)
+	}
+}

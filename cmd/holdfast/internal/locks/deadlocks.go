@@ -85,7 +85,7 @@ func (l *listing) contended() []deadlock.Contended {
 	var all []deadlock.Contended
 	for _, r := range slices.SortedFunc(maps.Keys(l.queues), cli.Resource.Compare) {
 		all = append(all, deadlock.Contended{Tenant: r.Tenant, Resource: r.Name, Leases: leases[r],
-			Waiters: l.queues[r]})
+			Waiters: l.queues[r].GetWaiters()})
 	}
 	return all
 }
