@@ -9,11 +9,13 @@ const repository = "https://github.com/holdfast-io/holdfast";
 const version = process.env.VERSION || execFileSync("git", ["describe", "--tags", "--match", "v[0-9]*", "--always", "--dirty"], { cwd: root, encoding: "utf8" }).trim();
 const base = process.env.BASE || "/";
 const pages = new Set(files);
+const icon = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#3a5ccc" d="M3 7h10v8H3zM5 7V4a3 3 0 0 1 6 0v3h-2V4a1 1 0 0 0-2 0v3z"/></svg>';
 
 export default defineConfig({
   title: `Holdfast ${version}`,
   description: "A fenced lock service over NATS.",
   lang: "en",
+  head: [["link", { rel: "icon", href: "data:image/svg+xml," + encodeURIComponent(icon) }]],
   base,
   srcDir: root,
   outDir: join(root, "dist/site"),
