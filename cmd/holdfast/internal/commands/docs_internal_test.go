@@ -120,7 +120,7 @@ func TestCommandsOfThePages(t *testing.T) {
 	}
 	collect(root)
 	for _, name := range []string{"cli.md", "deploy.md", "operate.md", "backup.md", "monitor.md", "failures.md", "access.md", "secured.md",
-		"page.md", "tenants.md", "identity.md"} {
+		"page.md", "tenants.md", "identity.md", "runbooks.md"} {
 		for line := range strings.Lines(pageOf(t, name)) {
 			for _, invocation := range words(line, "(?:^ {4}(?:\\$ )?|`)(?:bin/)?(holdfast [a-z][^`\n]*)") {
 				for _, flag := range words(invocation, `[ \[]--([a-z][a-z-]*[a-z])`) {
