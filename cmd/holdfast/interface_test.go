@@ -14,11 +14,11 @@ import (
 
 // removed has the flags of the former version that this one has not. See docs/compatibility.md for what may be removed
 // when.
-var removed = []string{"--cluster-tls-ca", "--cluster-tls-cert", "--cluster-tls-key", "--http-tls-cert", "--http-tls-key",
-	"--idle-after", "--reentrant", "--remember", "--socks-proxy", "--watch"}
+var removed = []string{"--cluster-tls-ca", "--cluster-tls-cert", "--cluster-tls-key", "--http-tls-cert",
+	"--http-tls-key", "--idle-after", "--reentrant", "--remember", "--socks-proxy", "--watch"}
 
-// Commands, flags, exit codes and metrics of the former version are there in this one: each with its meaning in the case of
-// exit codes, and with its type and labels in that of metrics.
+// Commands, flags, exit codes and metrics of the former version are there in this one: exit codes with their meaning, and
+// metrics with their type and labels.
 func TestFormerInterface(t *testing.T) {
 	t.Parallel()
 	before, now := interfaceOf(t, stand.BinaryAt(t, *former)), interfaceOf(t, stand.Binary(t))
@@ -100,8 +100,8 @@ func interfaceOf(t *testing.T, binary string) (parts []string) {
 	m.Binary = binary
 	m.Start()
 	m.WaitReady()
-	for _, args := range [][]string{{"acquire", "a", "--owner", "me"}, {"extend", "a", "--owner", "me"}, {"get", "a"}, {"ls"},
-		{"release", "a", "--owner", "me"}} {
+	for _, args := range [][]string{{"acquire", "a", "--owner", "me"}, {"extend", "a", "--owner", "me"}, {"get", "a"},
+		{"ls"}, {"release", "a", "--owner", "me"}} {
 		call(append(args, "--server", m.URL)...)
 	}
 	_, families := scrape(t, "http://"+m.HTTP())

@@ -142,8 +142,8 @@ func (b *build) layer(t target) ([]byte, error) {
 		{name: "usr/share/doc/holdfast/LICENSE", from: "../LICENSE", mode: 0o644},
 		{name: "usr/share/doc/holdfast/NOTICES", from: filepath.Join(b.dir, noticesFile), mode: 0o644},
 	} {
-		header := &tar.Header{Name: f.name, Typeflag: tar.TypeDir, Mode: f.mode, Uid: f.user, Gid: f.user, ModTime: b.time,
-			Format: tar.FormatUSTAR}
+		header := &tar.Header{Name: f.name, Typeflag: tar.TypeDir, Mode: f.mode, Uid: f.user, Gid: f.user,
+			ModTime: b.time, Format: tar.FormatUSTAR}
 		var content []byte
 		if f.from != "" {
 			var err error

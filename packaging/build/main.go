@@ -1,6 +1,7 @@
 // Command build makes the packages of Holdfast: archives of the binary for each platform; deb, rpm and apk for Linux;
-// one image for all platforms of Linux; the Helm chart, also as an artifact for registries of images; the licences and the bills of materials of what is linked; and the checksums of all of them. The same
-// commit, version and Go give the same bytes.
+// one image for all platforms of Linux; the Helm chart, also as an artifact for registries of images; the licences and
+// the bills of materials of what is linked; and the checksums of all of them. The same commit, version and Go give the
+// same bytes.
 //
 // Run it from its module: cd packaging && go run ./build -version VERSION -time SECONDS DIR
 package main

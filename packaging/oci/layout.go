@@ -1,6 +1,6 @@
-// Package oci writes images and other artifacts as an archive of the layout of the Open Container Initiative, from which
-// registries are filled: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md. The same content
-// gives the same bytes.
+// Package oci writes images and other artifacts as an archive of the layout of the Open Container Initiative, from
+// which registries are filled: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md. The same
+// content gives the same bytes.
 package oci
 
 import (
@@ -80,7 +80,10 @@ func (l *Layout) AddJSON(mediaType string, value any) (Descriptor, error) {
 // Archive returns the layout as a tar, whose files have the time. Top gets the tag, by which the layout
 // refers to it, and the name, which programs that load the archive give it.
 func (l *Layout) Archive(top Descriptor, name, tag string, at time.Time) ([]byte, error) {
-	top.Annotations = map[string]string{"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": name + ":" + tag}
+	top.Annotations = map[string]string{
+		"org.opencontainers.image.ref.name": tag,
+		"io.containerd.image.name":          name + ":" + tag,
+	}
 	index, err := json.Marshal(Index{SchemaVersion: 2, MediaType: TypeIndex, Manifests: []Descriptor{top}})
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-io/holdfast/packaging/oci"
 )
 
-// Each blob is named after its digest, and the index leads to the manifest by its tag. Blobs that are the same are stored
-// once, in an order that does not depend on that in which they were added.
+// Each blob is named after its digest, and the index leads to the manifest by its tag. Blobs that are the same are
+// stored once, in an order that does not depend on that in which they were added.
 func TestArchive(t *testing.T) {
 	contents := []string{"one", "two", "three", "two"}
 	archive := func(contents []string) []byte {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,12 +56,12 @@ func read(t *testing.T, elements ...string) []byte {
 var someOrigin = origin{version: "1.2.3-rc.1", commit: strings.Repeat("a", 40), source: strings.Repeat("b", 40),
 	toolchain: "go1.26.8"}
 
-// A release names each file with its checksum in each of its documents, and openssl accepts the signatures of both kinds
-// of keys that it writes.
+// A release names each file with its checksum in each of its documents, and openssl accepts the signatures of both
+// kinds of keys that it writes.
 func TestRelease(t *testing.T) {
 	for name, make := range map[string][]string{
 		"PKCS8": {"genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "key.pem"},
-		"SEC1":  {"ecparam", "-name", "prime256v1", "-genkey", "-out", "key.pem"}, // with a block of parameters before it
+		"SEC1":  {"ecparam", "-name", "prime256v1", "-genkey", "-out", "key.pem"}, // parameters stand before it
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys, dir := t.TempDir(), packages(t, archives...)
@@ -96,8 +97,8 @@ func TestReleaseRefuses(t *testing.T) {
 	keys := t.TempDir()
 	openssl(t, keys, "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384", "-out", "p384.pem")
 	openssl(t, keys, "genpkey", "-algorithm", "RSA", "-out", "rsa.pem")
-	openssl(t, keys, "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-aes-128-cbc", "-pass", "pass:x",
-		"-out", "secret.pem")
+	openssl(t, keys, "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-aes-128-cbc", "-pass",
+		"pass:x", "-out", "secret.pem")
 	must(t, os.WriteFile(filepath.Join(keys, "empty.pem"), nil, 0o600))
 	for name, c := range map[string]struct {
 		files    []string
@@ -106,7 +107,7 @@ func TestReleaseRefuses(t *testing.T) {
 	}{
 		"another curve":      {archives, "p384.pem", "want ECDSA on the curve P-256"},
 		"another kind":       {archives, "rsa.pem", "want ECDSA on the curve P-256"},
-		"a passphrase":       {archives, "secret.pem", "no private key in PEM that has no passphrase; make one: openssl "},
+		"a passphrase":       {archives, "secret.pem", "that has no passphrase; make one: openssl "},
 		"an empty key":       {archives, "empty.pem", "no private key"},
 		"a missing key":      {archives, "missing.pem", "no such file"},
 		"a missing platform": {archives[1:], "", "has no " + archives[0]},
@@ -115,11 +116,13 @@ func TestReleaseRefuses(t *testing.T) {
 		if key != "" {
 			key = filepath.Join(keys, key)
 		}
-		if err := release(packages(t, c.files...), someOrigin, key); err == nil || !strings.Contains(err.Error(), c.complain) {
+		err := release(packages(t, c.files...), someOrigin, key)
+		if err == nil || !strings.Contains(err.Error(), c.complain) {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.complain)
 		}
 	}
-	if err := release(t.TempDir(), someOrigin, ""); err == nil || !strings.Contains(err.Error(), "build the packages first") {
+	err := release(t.TempDir(), someOrigin, "")
+	if err == nil || !strings.Contains(err.Error(), "build the packages first") {
 		t.Errorf("without packages: %v", err)
 	}
 }
@@ -152,14 +155,16 @@ func checkFormula(t *testing.T, dir, version string) {
 	must(t, err)
 	found := 0
 	for _, s := range sums {
-		if strings.HasSuffix(s.Name, ".tar.gz") && (strings.Contains(s.Name, "_darwin_") || strings.Contains(s.Name, "_linux_")) {
+		if platform := regexp.MustCompile(`_(darwin|linux)_\w+\.tar\.gz$`); platform.MatchString(s.Name) {
 			found++
-			if want := "/releases/download/v" + version + "/" + s.Name + "\"\n      sha256 \"" + s.SHA256 + `"`; !strings.Contains(f, want) {
+			want := fmt.Sprintf("/releases/download/v%s/%s\"\n      sha256 \"%s\"", version, s.Name, s.SHA256)
+			if !strings.Contains(f, want) {
 				t.Errorf("the formula lacks %s", want)
 			}
 		}
 	}
-	if found != 4 || strings.Count(f, "sha256 ") != 4 || strings.Count(f, "\n  end\n")+strings.Count(f, "\n    end\n") != 8 {
+	ends := strings.Count(f, "\n  end\n") + strings.Count(f, "\n    end\n")
+	if found != 4 || strings.Count(f, "sha256 ") != 4 || ends != 8 {
 		t.Errorf("the formula has other archives than the %d of the release:\n%s", found, f)
 	}
 }
@@ -180,7 +185,8 @@ func checkProvenance(t *testing.T, dir, version string) {
 	}
 	definition := s.Predicate.BuildDefinition
 	if definition.ExternalParameters["version"] != version || len(definition.ResolvedDependencies) != 2 ||
-		!strings.HasSuffix(definition.ResolvedDependencies[0].URI, "@refs/tags/v"+version) || s.Predicate.RunDetails.Builder.ID == "" {
+		!strings.HasSuffix(definition.ResolvedDependencies[0].URI, "@refs/tags/v"+version) ||
+		s.Predicate.RunDetails.Builder.ID == "" {
 		t.Errorf("predicate %+v", s.Predicate)
 	}
 }
@@ -190,7 +196,8 @@ func checkSignatures(t *testing.T, dir string) {
 	t.Helper()
 	var e envelope
 	must(t, json.Unmarshal(read(t, dir, envelopeFile), &e))
-	if string(e.Payload) != string(read(t, dir, provenanceFile)) || e.PayloadType != payloadType || len(e.Signatures) != 1 {
+	if string(e.Payload) != string(read(t, dir, provenanceFile)) || e.PayloadType != payloadType ||
+		len(e.Signatures) != 1 {
 		t.Errorf("the envelope holds another statement than %s", provenanceFile)
 	}
 	work := t.TempDir()
@@ -204,7 +211,8 @@ func checkSignatures(t *testing.T, dir string) {
 		}
 		other := filepath.Join(work, "other")
 		must(t, os.WriteFile(other, append(read(t, signed), '\n'), 0o600))
-		if out, err := exec.CommandContext(t.Context(), "openssl", append(args, other)...).CombinedOutput(); err == nil {
+		out, err := exec.CommandContext(t.Context(), "openssl", append(args, other)...).CombinedOutput()
+		if err == nil {
 			t.Errorf("the signature of %s is accepted for another file: %s", signed, out)
 		}
 	}

@@ -138,7 +138,8 @@ func (r *released) checkDocuments(t *testing.T) {
 func (r *released) checkTags(t *testing.T) {
 	clone := filepath.Join(r.work, "clone")
 	run(t, r.work, nil, "git", "clone", "--quiet", "--no-tags", "--no-checkout", repositoryRoot(t), clone)
-	run(t, clone, nil, "git", "fetch", "--quiet", r.path("holdfast_%s_tags.bundle", r.number), "refs/tags/*:refs/tags/*")
+	bundle := r.path("holdfast_%s_tags.bundle", r.number)
+	run(t, clone, nil, "git", "fetch", "--quiet", bundle, "refs/tags/*:refs/tags/*")
 	var tags []string
 	for tag := range strings.FieldsSeq(run(t, clone, nil, "git", "tag")) {
 		tags = append(tags, tag)
@@ -190,7 +191,8 @@ func blobs(t *testing.T, name string) (files map[string][]byte, top []byte, tag 
 	if len(index.Manifests) != 1 {
 		t.Fatalf("%s: index %+v", name, index)
 	}
-	return files, blob(t, files, index.Manifests[0]), index.Manifests[0].Annotations["org.opencontainers.image.ref.name"]
+	d := index.Manifests[0]
+	return files, blob(t, files, d), d.Annotations["org.opencontainers.image.ref.name"]
 }
 
 func blob(t *testing.T, files map[string][]byte, d oci.Descriptor) []byte {
@@ -245,7 +247,8 @@ func (r *released) checkImage(t *testing.T) {
 			t.Errorf("the image of %+v has another program than the archive", d.Platform)
 		}
 	}
-	if !slices.Equal(platforms, []oci.Platform{{Architecture: "amd64", OS: "linux"}, {Architecture: "arm64", OS: "linux"}}) {
+	both := []oci.Platform{{Architecture: "amd64", OS: "linux"}, {Architecture: "arm64", OS: "linux"}}
+	if !slices.Equal(platforms, both) {
 		t.Errorf("the image is for %+v", platforms)
 	}
 	if tag != r.number {
@@ -345,8 +348,9 @@ func (r *released) checkPublish(t *testing.T) {
 			t.Errorf("the script does not publish %s", e.Name())
 		}
 	}
-	for _, program := range []string{"git push --atomic origin ", "gh release create v" + r.number, "npm publish ", "twine upload ",
-		"ghcr.io/holdfast-io/holdfast:" + r.number, "ghcr.io/holdfast-io/charts/holdfast:" + r.number} {
+	for _, program := range []string{"git push --atomic origin ", "gh release create v" + r.number, "npm publish ",
+		"twine upload ", "ghcr.io/holdfast-io/holdfast:" + r.number,
+		"ghcr.io/holdfast-io/charts/holdfast:" + r.number} {
 		want(t, out, program)
 	}
 }

@@ -33,7 +33,7 @@ const root = "github.com/holdfast-io/holdfast"
 
 func main() {
 	proxy := flag.String("proxy", "", "`directory` to write the modules to; empty: none")
-	notes := flag.String("notes", "", "`file` to write the section of CHANGELOG.md to; empty: none, and it may be missing")
+	notes := flag.String("notes", "", "`file` to write the section of CHANGELOG.md to; empty: it may be missing")
 	flag.Parse()
 	if flag.NArg() != 2 {
 		fmt.Fprintln(os.Stderr, "usage: release [-proxy dir] [-notes file] dir version")

@@ -35,8 +35,8 @@ func notes(changelog, version string) (string, error) {
 	case lines == 1:
 		return "", fmt.Errorf("the section of %s in CHANGELOG.md is empty; write what users get with it", number)
 	case lines > maxNotes:
-		return "", fmt.Errorf("the section of %s in CHANGELOG.md has %d lines, and may have %d; leave out what users do not notice",
-			number, lines, maxNotes)
+		return "", fmt.Errorf("the section of %s in CHANGELOG.md has %d lines, and may have %d; "+
+			"leave out what users do not notice", number, lines, maxNotes)
 	}
 	return text + "\n", nil
 }
