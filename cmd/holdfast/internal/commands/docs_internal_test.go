@@ -123,8 +123,11 @@ func TestCommandsOfThePages(t *testing.T) {
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("%d pages, error %v", len(pages), err)
 	}
+	names := []string{"../README.md"}
 	for _, page := range pages {
-		name := filepath.Base(page)
+		names = append(names, filepath.Base(page))
+	}
+	for _, name := range names {
 		for line := range strings.Lines(pageOf(t, name)) {
 			for _, invocation := range words(line, "(?:^ {4}(?:\\$ )?|`)(?:bin/)?(holdfast [a-z][^`\n]*)") {
 				for _, flag := range words(invocation, `[ \[]--([a-z][a-z-]*[a-z])`) {
