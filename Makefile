@@ -157,7 +157,14 @@ docs-python: ## Write the reference of the Python client to dist/python-docs.
 .PHONY: site
 site: ## Write the site of the Markdown to dist/site; BASE=/holdfast/ if it is to be in a folder of its host.
 	@bash .ci/servers site
+	@mkdir -p bin/site
+	GOOS=js GOARCH=wasm go build -trimpath -buildvcs=false -ldflags='-s -w' -o bin/site/fencing.wasm ./docs/site/fencing/wasm
+	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" bin/site
 	cd docs/site && VERSION='$(VERSION)' BASE='$(BASE)' npx vitepress build .
+
+.PHONY: test-site
+test-site: site ## Write the site and test it in Chromium.
+	node --test integration/page/browser/site.test.mjs
 
 .PHONY: servers
 servers: ## Install the servers that the tests need and that are missing.

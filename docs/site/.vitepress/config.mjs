@@ -9,11 +9,13 @@ const repository = "https://github.com/holdfast-io/holdfast";
 const version = process.env.VERSION || execFileSync("git", ["describe", "--tags", "--match", "v[0-9]*", "--always", "--dirty"], { cwd: root, encoding: "utf8" }).trim();
 const base = process.env.BASE || "/";
 const pages = new Set(files);
+const icon = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#3a5ccc" d="M3 7h10v8H3zM5 7V4a3 3 0 0 1 6 0v3h-2V4a1 1 0 0 0-2 0v3z"/></svg>';
 
 export default defineConfig({
   title: `Holdfast ${version}`,
   description: "A fenced lock service over NATS.",
   lang: "en",
+  head: [["link", { rel: "icon", href: "data:image/svg+xml," + encodeURIComponent(icon) }]],
   base,
   srcDir: root,
   outDir: join(root, "dist/site"),
@@ -29,9 +31,10 @@ export default defineConfig({
   },
   markdown: {
     anchor: { slugify },
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
     config(md) {
       md.core.ruler.push("repository", (state) => follow(state));
-      md.renderer.rules.code_block = (tokens, i) => `<div class="language-text"><pre v-pre><code>${md.utils.escapeHtml(tokens[i].content)}</code></pre></div>\n`;
+      md.renderer.rules.code_block = (tokens, i) => `<div class="language-text"><pre v-pre tabindex="0"><code>${md.utils.escapeHtml(tokens[i].content)}</code></pre></div>\n`;
     },
   },
   vite: {
@@ -57,21 +60,21 @@ export default defineConfig({
   },
 });
 
-// entry is a group of the sidebar. Folders of many pages begin closed.
+// entry is a group of the sidebar. What belongs to the design and to the list of the decisions begins closed below them.
 function entry({ text, files }) {
   const items = [], folders = new Map();
   for (const file of files) {
     const item = { text: summaryOf(file).title, link: "/" + urlOf(file) };
-    const folder = file.startsWith("docs/decisions/") ? "Decisions" : file.endsWith("DESIGN.md") ? "Design of the folders" : "";
+    const folder = file.startsWith("docs/decisions/") ? "docs/decisions/README.md" : file.endsWith("DESIGN.md") ? "docs/design.md" : "";
     if (!folder) {
       items.push(item);
       continue;
     }
     if (!folders.has(folder)) {
-      folders.set(folder, { text: folder, collapsed: true, items: [] });
+      folders.set(folder, { text: summaryOf(folder).title, link: "/" + urlOf(folder), collapsed: true, items: [] });
       items.push(folders.get(folder));
     }
-    folders.get(folder).items.push(item);
+    if (file !== folder) folders.get(folder).items.push(item);
   }
   return { text, items };
 }
@@ -86,8 +89,9 @@ function slugify(heading) {
 function follow(state) {
   const here = posix.dirname(state.env.path ? posix.relative(root, state.env.path) : state.env.relativePath);
   const visit = (tokens) => {
-    for (const token of tokens) {
+    for (const [i, token] of tokens.entries()) {
       if (token.children) visit(token.children);
+      if (token.type === "th_open" && tokens[i + 1].content === "") token.tag = tokens[i + 2].tag = "td"; // it heads nothing
       if (token.type === "html_block" && token.content.trim() === "<!-- demonstration: fencing -->") token.content = "<FencingDemo />\n";
       const href = token.type === "link_open" ? token.attrGet("href") : null;
       if (!href || /^([a-z]+:|#|\/\/)/.test(href)) continue;
@@ -96,7 +100,7 @@ function follow(state) {
       if (!existsSync(join(root, file))) continue;
       const folder = statSync(join(root, file)).isDirectory();
       const page = folder ? posix.join(file, "README.md") : file;
-      if (pages.has(page)) token.attrSet("href", "/" + page + (anchor ? "#" + anchor : ""));
+      if (pages.has(page)) token.attrSet("href", "/" + urlOf(page) + (anchor ? "#" + anchor : ""));
       else token.attrSet("href", `${repository}/${folder ? "tree" : "blob"}/main/${file}${anchor ? "#" + anchor : ""}`);
     }
   };

@@ -123,11 +123,11 @@ func TestCommandsOfThePages(t *testing.T) {
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("%d pages, error %v", len(pages), err)
 	}
-	names := []string{"../README.md"}
-	for _, page := range pages {
-		names = append(names, filepath.Base(page))
-	}
-	for _, name := range names {
+	for _, page := range append(pages, docs+"/../README.md") {
+		name, err := filepath.Rel(docs, page)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for line := range strings.Lines(pageOf(t, name)) {
 			for _, invocation := range words(line, "(?:^ {4}(?:\\$ )?|`)(?:bin/)?(holdfast [a-z][^`\n]*)") {
 				for _, flag := range words(invocation, `[ \[]--([a-z][a-z-]*[a-z])`) {

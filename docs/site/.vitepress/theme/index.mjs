@@ -4,4 +4,7 @@ import "./site.css";
 
 export default {
   extends: DefaultTheme,
+  enhanceApp({ app }) {
+    app.component("FencingDemo", defineAsyncComponent(() => import("./FencingDemo.vue")));
+  },
 };
