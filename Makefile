@@ -33,11 +33,13 @@ endef
 go-test = go test -count=1 -timeout 20m $(1) $(2) | tee -a $(CURDIR)/bin/tests
 
 ARGS ?=
+BASE ?= /
 HOURS ?= 8
 NAMES ?= 200000
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 30s
+KEY ?=
 EXECUTIONS ?= 1000000
 FENCETIME ?= 3s
 SOAK ?= 5m
@@ -83,9 +85,10 @@ cluster: build ## Build and start three nodes, on the ports 4222 to 4224, until 
 	while ! wait "$${pids[@]}"; do kill -0 "$${pids[@]}" 2>/dev/null || break; done
 
 .PHONY: generate
-generate: dashboard-tools ## Write the Go code of messages/*.proto, the dashboard of deploy/grafana and the page of docs/results.
+generate: dashboard-tools ## Write the Go code of messages/*.proto, the dashboard of deploy/grafana, docs/settings.md and the page of docs/results.
 	$(PROTOGEN) 'messages/*.proto' 'messages/*/*.proto'
 	$(DASHBOARD) > deploy/grafana/holdfast.json
+	cd cmd/holdfast && go run . settings ../../docs/settings.md
 	cd tools && go run ./night -page
 
 .PHONY: fmt
@@ -151,6 +154,18 @@ docs-python: ## Write the reference of the Python client to dist/python-docs.
 	@bash .ci/servers python
 	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast_client holdfast_client.sync holdfast_client.fence holdfast_client.fence.file holdfast_client.fence.sqlalchemy holdfast_client.testing
 
+.PHONY: site
+site: ## Write the site of the Markdown to dist/site; BASE=/holdfast/ if it is to be in a folder of its host.
+	@bash .ci/servers site
+	@mkdir -p bin/site
+	GOOS=js GOARCH=wasm go build -trimpath -buildvcs=false -ldflags='-s -w' -o bin/site/fencing.wasm ./docs/site/fencing/wasm
+	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" bin/site
+	cd docs/site && VERSION='$(VERSION)' BASE='$(BASE)' npx vitepress build .
+
+.PHONY: test-site
+test-site: site ## Write the site and test it in Chromium.
+	node --test integration/page/browser/site.test.mjs
+
 .PHONY: servers
 servers: ## Install the servers that the tests need and that are missing.
 	@bash .ci/servers
@@ -170,6 +185,7 @@ lint: ## Check style, likely mistakes and the import rules.
 check-generated: dashboard-tools ## Fail if what make generate writes differs from its sources.
 	$(PROTOGEN) -check 'messages/*.proto' 'messages/*/*.proto'
 	$(DASHBOARD) | diff deploy/grafana/holdfast.json - || { echo 'deploy/grafana/holdfast.json differs from dashboard.js; run: make generate'; exit 1; }
+	cd cmd/holdfast && go test -count=1 -run TestSettingsOfThePage ./internal/commands
 	cd tools && go run ./night -check
 
 .PHONY: dashboard-tools
@@ -280,28 +296,30 @@ house: ## Measure the structure of the code, and what a lone acquire runs throug
 	cd tools && go run ./house -acquire "$$way/lines" $(ARGS) ..
 
 .PHONY: release
-release: ## Show the commit and the tags of VERSION=v1.2.3; RELEASE=1 sets the tags.
-	@bash .ci/release $(VERSION)
+release: ## Make the release of VERSION=1.2.3 in dist/1.2.3, for a person to publish; KEY=private.pem signs it.
+	@bash .ci/release '$(VERSION)' '$(KEY)'
+
+.PHONY: release-check
+release-check: ## Install everything of dist/VERSION in empty folders and use it; make the release again and compare.
+	@bash .ci/release-check '$(VERSION)'
 
 .PHONY: package
-package: ## Build archives, deb, rpm, apk, licences and bills of materials in dist; ARGS="-targets linux/amd64".
+package: ## Build archives, deb, rpm, apk, image, chart, licences and bills of materials in dist; ARGS="-targets linux/amd64".
 	rm -rf dist
 	cd packaging && go run ./build -version '$(VERSION)' -time '$(TIME)' $(ARGS) ../dist
-
-.PHONY: image
-image: package ## Build the image of this architecture in dist with buildah, as root.
-	@bash .ci/servers image
-	bash .ci/image '$(VERSION)' '$(TIME)'
 
 .PHONY: package-test
 package-test: override VERSION = v0.0.0
 package-test: override TIME = 1
 package-test: ARGS = -targets linux/$(shell go env GOARCH)
-package-test: image ## Build the packages of this machine; install, upgrade and remove the deb; run the image; as root.
+package-test: package ## Build the packages of this machine; install, upgrade and remove the deb; run the image; as root.
+	@bash .ci/servers image
+	cd packaging && go test -count=1 ./oci ./release
 	cd packaging && go test -count=1 ./linux ./image -dist '$(CURDIR)/dist'
 
 .PHONY: package-check
-package-check: image ## Build all packages twice and compare; install, upgrade and remove the deb; run the image; as root.
+package-check: package ## Build all packages twice and compare; install, upgrade and remove the deb; run the image; as root.
+	@bash .ci/servers image
 	bash .ci/package-check '$(VERSION)' '$(TIME)'
 	cd packaging && go test -count=1 -v ./build ./chart
 	cd packaging && go test -count=1 -v ./linux ./image -dist '$(CURDIR)/dist'

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Figures returns the counts of the node. It does not block.
@@ -24,6 +25,11 @@ func (n *Node) Storage() *Storage {
 
 // Shards returns the number of shards of the deployment.
 func (n *Node) Shards() uint32 { return n.present.Load().Count }
+
+// Nodes returns the nodes of the deployment that this one hears, itself included, with the shards that they own.
+func (n *Node) Nodes() []*messages.Node {
+	return (&discovery{cfg: n.cfg, controller: n.controller}).nodes(n.present.Load())
+}
 
 // Census asks the shards of this node, those that it opens included, for their figures, by their number. A shard that
 // does not answer before ctx ends is missing.

@@ -3,8 +3,10 @@ package main_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,8 +14,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
-// The logins and the command that docs/secured.md shows make a cluster of three nodes, in which each
-// user has the rights that the page says, and which takes no server and no client with another certificate.
+// The settings and the logins that docs/deploy.md shows, with the certificates of docs/secured.md, make a cluster of three
+// nodes, in which each user has the rights that the pages say, and which takes no server and no client with another
+// certificate. Its backup is made by the unit of the page.
 func TestSecuredCluster(t *testing.T) {
 	t.Parallel()
 	c := newSecured(t, 3)
@@ -25,23 +28,36 @@ func TestSecuredCluster(t *testing.T) {
 		node.out.WaitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
 	}
 
-	orders, operator := c.user("orders", "client"), c.user("operator", "client")
-	runWith(t, orders, "lock", "orders.42", "-v", "--", "sh", "-c", "echo $HOLDFAST_TOKEN").
+	orders := func(args ...string) result { return c.as(t, "orders", args...) }
+	operator := func(args ...string) result { return c.as(t, "operator", args...) }
+	orders("lock", "orders.42", "-v", "--", "sh", "-c", "echo $HOLDFAST_TOKEN").
 		wantBoth(t, 0, `^000000000000001\n$`,
 			`^holdfast: acquired orders\.42: token 1\nholdfast: released orders\.42\n$`)
-	runWith(t, orders, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 2`)
-	runWith(t, orders, "break", "orders.42", "--token", "2").want(t, 5, `does not permit this user to break`)
-	runWith(t, orders, "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
-	runWith(t, orders, "ls").want(t, 5, `does not permit this user to list`)
+	orders("acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 2`)
+	orders("break", "orders.42", "--token", "2").want(t, 5, `does not permit this user to break`)
+	orders("acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+	orders("ls").want(t, 5, `does not permit this user to list`)
 
-	runWith(t, operator, "acquire", "orders.43").want(t, 5, `does not permit this user to acquire`)
-	wantRows(t, runWith(t, operator, "ls"), titles, `orders\.42 me 2 9m\S+ 0`)
-	runWith(t, operator, "break", "orders.42", "--token", "2").want(t, 0, `^broke`)
-	runWith(t, orders, "acquire", "orders.42").want(t, 0, `token 3`)
+	operator("acquire", "orders.43").want(t, 5, `does not permit this user to acquire`)
+	wantRows(t, operator("ls"), titles, `orders\.42 me 2 9m\S+ 0`)
+	operator("break", "orders.42", "--token", "2").want(t, 0, `^broke`)
+	orders("acquire", "orders.42").want(t, 0, `token 3`)
+
+	// The command of the backup's unit, as systemd passes it on.
+	line := regexp.MustCompile(`ExecStart=/bin/sh -c '(.*)'`).FindStringSubmatch(read(t, "../../docs/deploy.md"))
+	if line == nil {
+		t.Fatal("docs/deploy.md shows no unit of a backup")
+	}
+	command := strings.NewReplacer("$$", "$", "%%", "%", "/usr/bin/holdfast", stand.Binary(t)).Replace(line[1])
+	backup := exec.Command("sh", "-c", command)
+	backup.Dir, backup.Env = t.TempDir(), append(os.Environ(), c.user("holdfast", "client")...)
+	if out, err := backup.CombinedOutput(); err != nil || !strings.Contains(string(out), "1 lease held") {
+		t.Errorf("%s: %v\n%s", command, err, out)
+	}
 
 	// Neither an unknown certificate nor the right one with another password gets in.
 	runWith(t, c.user("orders", "route"), "get", "orders.42").want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
-	runWith(t, append(orders, "NATS_PASSWORD=wrong"), "get", "orders.42").want(t, 5, `does not permit this user`)
+	runWith(t, append(c.user("orders", "client"), "NATS_PASSWORD=wrong"), "get", "orders.42").want(t, 5, `does not permit this user`)
 	run(t, "get", "orders.42", "--server", "tls://"+c.clients[0], "--tls-ca", c.file("ca.pem"), "--user", "orders",
 		"--password", "o").
 		want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
@@ -79,33 +95,37 @@ func TestSecuredClusterByConfiguration(t *testing.T) {
 	for i, node := range nodes {
 		node.out.WaitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
 	}
-	runWith(t, c.user("orders", "client"), "acquire", "orders.42").want(t, 0, `token 1`)
-	runWith(t, c.user("orders", "client"), "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+	c.as(t, "orders", "acquire", "orders.42").want(t, 0, `token 1`)
+	c.as(t, "orders", "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
 }
 
-// secured is the deployment of docs/secured.md on this host.
+// secured is the deployment of docs/deploy.md on this host, with certificates of clients.
 type secured struct {
-	dir, auth, command string
+	dir, auth, settings string
 	// clients and routes are the addresses of the members, and of one more server.
 	clients, routes []string
 }
 
-// newSecured makes the certificates of a cluster of so many nodes, and takes its logins and the command from the page.
+// newSecured makes the certificates of a cluster of so many nodes, and takes its logins and settings from the page.
 func newSecured(t *testing.T, n int) *secured {
 	t.Helper()
-	page := stand.Value(os.ReadFile("../../docs/secured.md"))(t)
-	auth := regexp.MustCompile("(?s)```\n(authorization .*?)\n```").FindStringSubmatch(string(page))
-	command := regexp.MustCompile("(?s)```\nholdfast (serve .*?)\n```").FindStringSubmatch(string(page))
-	if auth == nil || command == nil {
-		t.Fatal("docs/secured.md shows no logins, or no command")
+	page := string(stand.Value(os.ReadFile("../../docs/deploy.md"))(t))
+	logins := regexp.MustCompile("`holdfast (access deployment [^`]*) > auth.conf`").FindStringSubmatch(page)
+	settings := regexp.MustCompile("(?s)```yaml\n(name: n1\n.*?)```").FindStringSubmatch(page)
+	if logins == nil || settings == nil {
+		t.Fatal("docs/deploy.md shows no command for the logins, or no settings")
+	}
+	auth := run(t, strings.Fields(strings.ReplaceAll(logins[1], "'", ""))...)
+	if auth.code != 0 {
+		t.Fatalf("%s: exit code %d: %s", logins[1], auth.code, auth.stderr)
 	}
 	addresses := porttest.Free(t, 2*n+2)
 	s := &secured{
-		dir: t.TempDir(), auth: auth[1], command: strings.ReplaceAll(command[1], "\\\n", " "),
+		dir: t.TempDir(), auth: auth.stdout, settings: settings[1] + "tls-verify: true\n",
 		clients: addresses[:n+1], routes: addresses[n+1:],
 	}
 	for i := range n {
-		s.command = swap(t, s.command, fmt.Sprintf("n%d.example.com:6222", i+1), s.routes[i])
+		s.settings = swap(t, s.settings, fmt.Sprintf("n%d.example.com:6222", i+1), s.routes[i])
 	}
 	clients, routes := stand.NewAuthority(t, s.dir, "ca"), stand.NewAuthority(t, s.dir, "routes-ca")
 	clients.Issue("server")
@@ -118,7 +138,7 @@ func newSecured(t *testing.T, n int) *secured {
 func swap(t *testing.T, text, old, by string) string {
 	t.Helper()
 	if !strings.Contains(text, old) {
-		t.Fatalf("docs/secured.md has no %q", old)
+		t.Fatalf("the page has no %q", old)
 	}
 	return strings.ReplaceAll(text, old, by)
 }
@@ -131,7 +151,9 @@ func (s *secured) start(t *testing.T, i int) *process {
 	name := fmt.Sprintf("n%d", i+1)
 	write(t, s.file("auth.new"), s.auth) // the nodes before may be about to read the file
 	stand.Must(t, os.Rename(s.file("auth.new"), s.file("auth.conf")))
-	return s.run(t, swap(t, s.here(t, s.command, i), "--name n1 ", "--name "+name+" "))
+	file := s.file(name + ".yaml")
+	write(t, file, swap(t, s.here(t, s.settings, i), "name: n1\n", "name: "+name+"\n"))
+	return s.run(t, "serve --config "+file)
 }
 
 // here replaces the addresses and folders of the page by those of a node.
@@ -146,18 +168,25 @@ func (s *secured) here(t *testing.T, text string, i int) string {
 // run starts the command of a node, with the passwords.
 func (s *secured) run(t *testing.T, command string) *process {
 	t.Helper()
-	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"},
+	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p", "METRICS_PASSWORD=m"},
 		strings.Fields(command)...)
 }
 
 // user returns the variables of a client that logs in so, with one of the certificates.
 func (s *secured) user(name, certificate string) []string {
-	password := map[string]string{"orders": "o", "operator": "p"}[name]
+	password := map[string]string{"orders": "o", "operator": "p", "holdfast": "h"}[name]
 	return []string{
 		"NATS_URL=tls://" + strings.Join(s.clients[:3], ",tls://"), "NATS_CA=" + s.file("ca.pem"),
 		"NATS_CERT=" + s.file(certificate+".pem"), "NATS_KEY=" + s.file(certificate+"-key.pem"),
 		"NATS_USER=" + name, "NATS_PASSWORD=" + password,
 	}
+}
+
+// as runs a command as a user, with the inbox prefix that its permissions have.
+func (s *secured) as(t *testing.T, user string, args ...string) result {
+	t.Helper()
+	return runWith(t, s.user(user, "client"),
+		slices.Insert(args, 1, "--inbox-prefix", "_INBOX."+user)...)
 }
 
 // replace puts one file in the place of another.

@@ -227,7 +227,7 @@ const distributions = [
 const guards = [
   graph({
     title: 'Checks of guards', unit: CountsPerSecond,
-    description: 'Claims that guards have checked, in all applications that count them: docs/fencing.md. The variables of this dashboard do not select them.',
+    description: 'Claims that guards have checked, in all applications that count them: docs/guards.md. The variables of this dashboard do not select them.',
     queries: [{ expr: 'sum by (guard, result) (rate(holdfast_fence_checks_total[$__rate_interval]))', legend: '{{guard}} {{result}}' }],
   }),
   graph({

@@ -4,10 +4,10 @@ package modules_test
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,7 +110,7 @@ type proxy struct {
 // newProxy releases the working tree under a version that no module cache has seen.
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
-	p := &proxy{version: "v0.0.0-test." + strings.ToLower(rand.Text())}
+	p := &proxy{version: fmt.Sprintf("v0.0.0-rc.%d", rand.Uint64())}
 	tree, dir := t.TempDir(), t.TempDir()
 	p.run(t, "../..", "bash", ".ci/release", "--into", tree, dir, p.version)
 	t.Cleanup(func() { forget(t, p.version) })

@@ -79,7 +79,7 @@ func lock(t *testing.T, url, owner string) {
 	t.Cleanup(func() { <-ended })
 }
 
-// guarded serves the metrics of an application whose guard has refused a write, as docs/fencing.md shows it.
+// guarded serves the metrics of an application whose guard has refused a write, as docs/guards.md shows it.
 func guarded(t *testing.T) (address string) {
 	t.Helper()
 	checks := client.NewCounterVec(client.CounterOpts{

@@ -69,9 +69,10 @@ func TestOtherNodes(t *testing.T) {
 			holdfast.TTL(time.Hour)))(t)
 	}
 	for _, address := range addresses {
-		wantView(t, "http://"+address+"/", fmt.Sprintf("%d leases are shown.", locks))
+		wantView(t, "http://"+address+"/locks", fmt.Sprintf("%d leases are shown.", locks))
 		wantView(t, "http://"+address+"/events", fmt.Sprintf("%d changes are shown.", locks))
 		wantView(t, "http://"+address+"/cluster", "2 nodes run.", "on another node", "<td>open</td>")
+		wantView(t, "http://"+address+"/", "All is well.", fmt.Sprintf("<dd>%d</dd>", locks), "<dd>2</dd>")
 	}
 }
 

@@ -74,7 +74,7 @@ func (b *build) compile(ctx context.Context, env []string, program string) error
 
 // make makes everything for one platform.
 func (b *build) make(ctx context.Context, t target) error {
-	program := filepath.Join(b.work, t.os+"-"+t.arch, t.binary())
+	program := b.program(t)
 	if err := b.compile(ctx, t.env(), program); err != nil {
 		return err
 	}
@@ -89,6 +89,9 @@ func (b *build) make(ctx context.Context, t target) error {
 	}
 	return b.writePackages(t, program)
 }
+
+// program returns the name of the compiled program of a platform.
+func (b *build) program(t target) string { return filepath.Join(b.work, t.os+"-"+t.arch, t.binary()) }
 
 func (t target) env() []string { return []string{"GOOS=" + t.os, "GOARCH=" + t.arch} }
 

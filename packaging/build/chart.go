@@ -2,11 +2,16 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/holdfast-io/holdfast/packaging/oci"
 )
 
 const chartFolder = "chart/holdfast"
@@ -39,5 +44,24 @@ func (b *build) writeChart() error {
 	if err := packTar(&content, "holdfast", members, b.time); err != nil {
 		return err
 	}
-	return write(filepath.Join(b.dir, "holdfast-"+b.version.semantic+".tgz"), content.Bytes(), 0o644)
+	name := filepath.Join(b.dir, "holdfast-"+b.version.semantic+".tgz")
+	return errors.Join(write(name, content.Bytes(), 0o644), b.writeArtifact([]byte(versioned), content.Bytes()))
+}
+
+// writeArtifact writes the chart as `helm push` stores it in a registry of images: the description is the
+// configuration, the packed chart the only layer.
+func (b *build) writeArtifact(manifest, packed []byte) error {
+	description, err := yaml.YAMLToJSON(manifest)
+	if err != nil {
+		return fmt.Errorf("%s/Chart.yaml: %w", chartFolder, err)
+	}
+	var layout oci.Layout
+	artifact := oci.Manifest{SchemaVersion: 2, MediaType: oci.TypeManifest, Annotations: b.annotations(),
+		Config: layout.Add("application/vnd.cncf.helm.config.v1+json", description),
+		Layers: []oci.Descriptor{layout.Add("application/vnd.cncf.helm.chart.content.v1.tar+gzip", packed)}}
+	top, err := layout.AddJSON(oci.TypeManifest, artifact)
+	if err != nil {
+		return err
+	}
+	return b.writeLayout(&layout, top, "chart", "charts/holdfast")
 }

@@ -1,5 +1,5 @@
 // Command build makes the packages of Holdfast: archives of the binary for each platform; deb, rpm and apk for Linux;
-// the Helm chart; the licences and the bills of materials of what is linked; and the checksums of all of them. The same
+// one image for all platforms of Linux; the Helm chart, also as an artifact for registries of images; the licences and the bills of materials of what is linked; and the checksums of all of them. The same
 // commit, version and Go give the same bytes.
 //
 // Run it from its module: cd packaging && go run ./build -version VERSION -time SECONDS DIR
@@ -13,6 +13,8 @@ import (
 	"os/signal"
 	"strings"
 	"time"
+
+	"github.com/holdfast-io/holdfast/packaging/checksums"
 )
 
 func main() {
@@ -65,5 +67,8 @@ func run(ctx context.Context, described string, at time.Time, platforms []string
 			return fmt.Errorf("%s: %w", t, err)
 		}
 	}
-	return writeChecksums(dir)
+	if err := b.writeImage(chosen); err != nil {
+		return err
+	}
+	return checksums.Write(dir)
 }

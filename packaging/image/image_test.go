@@ -12,14 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 )
 
 var dist = flag.String("dist", "",
-	"`directory` with the image that make image has built; without it the tests are skipped")
+	"`directory` with the image that make package has built; without it the tests are skipped")
 
 // storage has containers of its own, so that the test leaves none behind.
 type storage struct{ dir string }
@@ -50,12 +49,17 @@ func TestImage(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test runs a container; run it as root")
 	}
-	images, err := filepath.Glob(filepath.Join(*dist, "holdfast_*_linux_"+runtime.GOARCH+".oci.tar"))
+	images, err := filepath.Glob(filepath.Join(*dist, "holdfast_*_image.oci.tar"))
 	if err != nil || len(images) != 1 {
-		t.Fatalf("%s has the images %q, %v, want one for %s", *dist, images, err, runtime.GOARCH)
+		t.Fatalf("%s has the images %q, %v, want one", *dist, images, err)
 	}
 	s := storage{t.TempDir()}
 	container := s.run(t, "from", "--quiet", "oci-archive:"+images[0])
+	name := s.run(t, "images", "--format", "{{.Name}}:{{.Tag}}")
+	if _, version, _ := strings.Cut(filepath.Base(images[0]), "_"); name != "ghcr.io/holdfast-io/holdfast:"+
+		strings.ReplaceAll(strings.TrimSuffix(version, "_image.oci.tar"), "+", "_") {
+		t.Errorf("%s is loaded as %s", images[0], name)
+	}
 
 	serve := s.command(t, "run", "--isolation", "chroot", container, "--", "/usr/bin/holdfast", "serve", "--listen",
 		"127.0.0.1:0")

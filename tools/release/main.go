@@ -1,10 +1,12 @@
 // Command release turns a copy of the repository into that of a version: each go.mod requires the other
-// modules of Holdfast at this version in place of a folder, and each go.sum has their hashes. It prints
-// the tags of the version, one a line, in the order in which they are to be pushed.
+// modules of Holdfast at this version in place of a folder, each go.sum has their hashes, and the packages
+// of the other clients have the version. It prints the tags of the version, one a line, in the order in
+// which they are to be pushed; that of the repository has no folder.
 //
-// With -proxy it also writes the modules to a folder that serves as a GOPROXY.
+// With -proxy it also writes the modules to a folder that serves as a GOPROXY, and with -notes the section
+// of the version in CHANGELOG.md to a file.
 //
-// Run it from its own module: cd tools && go run ./release [-proxy dir] dir version
+// Run it from its own module: cd tools && go run ./release [-proxy dir] [-notes file] dir version
 package main
 
 import (
@@ -31,12 +33,13 @@ const root = "github.com/holdfast-io/holdfast"
 
 func main() {
 	proxy := flag.String("proxy", "", "`directory` to write the modules to; empty: none")
+	notes := flag.String("notes", "", "`file` to write the section of CHANGELOG.md to; empty: none, and it may be missing")
 	flag.Parse()
 	if flag.NArg() != 2 {
-		fmt.Fprintln(os.Stderr, "usage: release [-proxy dir] dir version")
+		fmt.Fprintln(os.Stderr, "usage: release [-proxy dir] [-notes file] dir version")
 		os.Exit(2)
 	}
-	tags, err := release(flag.Arg(0), flag.Arg(1), *proxy)
+	tags, err := release(flag.Arg(0), flag.Arg(1), *proxy, *notes)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
@@ -46,10 +49,28 @@ func main() {
 	}
 }
 
+// parseVersion returns a version as Go's modules have it; the v may be missing.
+func parseVersion(text string) (string, error) {
+	version := "v" + strings.TrimPrefix(text, "v")
+	if semver.Canonical(version) != version || !versionForm.MatchString(version) {
+		return "", fmt.Errorf("version %q: want 0.y.z or 1.y.z, and for one before it -alpha.n, -beta.n or -rc.n", text)
+	}
+	return version, nil
+}
+
 // release prepares the tree and returns the tags.
-func release(tree, version, proxy string) (tags []string, err error) {
-	if semver.Canonical(version) != version || semver.Major(version) != "v0" && semver.Major(version) != "v1" {
-		return nil, fmt.Errorf("version %q: want v0.y.z or v1.y.z, with or without a pre-release", version)
+func release(tree, text, proxy, notesFile string) (tags []string, err error) {
+	version, err := parseVersion(text)
+	if err != nil {
+		return nil, err
+	}
+	if notesFile != "" {
+		if err := writeNotes(tree, version, notesFile); err != nil {
+			return nil, err
+		}
+	}
+	if err := stampClients(tree, version); err != nil {
+		return nil, err
 	}
 	if proxy == "" {
 		if proxy, err = os.MkdirTemp("", "release-"); err != nil {

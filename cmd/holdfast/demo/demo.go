@@ -234,7 +234,7 @@ The lock worked in all runs. Only the check of the token, in the same step as th
 write, stops a holder that does not know that its lease has expired. The guard must
 have seen the token before the holder reads: Raise before the first read, or Modify,
 which reads and writes in one step. There are guards for files, SQL, Redis, etcd,
-HTTP and more: see docs/fencing.md.`,
+HTTP and more: see docs/guards.md.`,
 		annaSells+bertSells, plain, verdict(plain), annaSells+bertSells, guarded, verdict(guarded),
 		annaSells+bertSells, late, verdict(late))
 	if plain == demoRight || guarded != demoRight || late == demoRight {

@@ -45,11 +45,13 @@ func (d *deployment) commits(ctx context.Context, r *Result) {
 				"its locks can be neither granted nor released",
 				fmt.Sprintf("look at the checks storage and replicas, and at the log of its owner for shard=%d; "+
 					"its bucket needs a majority of its servers, and a disk that takes writes", shard))
+			r.as("HoldfastShardStalled")
 		case c.took >= d.cfg.Slow:
 			r.warn(fmt.Sprintf("a commit of shard %d takes %s", shard, short(c.took)),
 				"each grant, release and confirmed read waits for one",
 				"look at the disks of the NATS servers and the network between them; "+
 					"other programs may write to the same disk")
+			r.as("HoldfastCommitsAreSlow")
 		}
 		if seen++; c.err == nil {
 			times = append(times, c.took)

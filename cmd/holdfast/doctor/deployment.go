@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/deadlock"
+	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -34,10 +35,12 @@ type deployment struct {
 	// info is nil if no node has answered.
 	info *messages.Info
 	// nodes are the statistics of the nodes, by name; nil if they were not requested.
-	nodes map[string]*nodeStats
+	nodes map[string]*NodeStats
 	// synced: each commit is confirmed only when it is on disk, as far as that is known.
 	synced bool
-	locks  locks
+	// buckets are those that JetStream has reported.
+	buckets []jetstream.Inspection
+	locks   locks
 }
 
 // ask sends a request of the contract, and reads the answer into reply.

@@ -27,6 +27,8 @@ type Finding struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 	Do   string `json:"do"`
+	// Alert is the alert for the same state, whose runbook says more; empty: there is none.
+	Alert string `json:"alert,omitempty"`
 }
 
 // Result is what a check has found.
@@ -83,3 +85,6 @@ func (r *Result) add(s State, what, why, do string) {
 		r.State = s
 	}
 }
+
+// as says which alert is for the state of the newest finding.
+func (r *Result) as(alert string) { r.Findings[len(r.Findings)-1].Alert = alert }

@@ -36,10 +36,7 @@ func (d *deployment) list(ctx context.Context) {
 
 // pages passes the pages of a listing to add.
 func (d *deployment) pages(ctx context.Context, heldBack bool, add func(*messages.ListReply)) error {
-	r := &messages.ListRequest{Waiters: true, HeldBack: heldBack}
-	if slices.Contains(d.info.GetFeatures(), messages.FeatureTenants) {
-		r.Tenant = messages.AllTenants
-	}
+	r := &messages.ListRequest{Waiters: true, HeldBack: heldBack, Tenant: d.tenants()}
 	more := false
 	for page, err := range ask.Pages(r, maxLeases, func(r *messages.ListRequest) (*messages.ListReply, error) {
 		page := &messages.ListReply{}
@@ -54,6 +51,14 @@ func (d *deployment) pages(ctx context.Context, heldBack bool, add func(*message
 	}
 	d.locks.partial = d.locks.partial || more
 	return nil
+}
+
+// tenants returns whose locks a listing has to name: those of all tenants, if the deployment has some.
+func (d *deployment) tenants() string {
+	if slices.Contains(d.info.GetFeatures(), messages.FeatureTenants) {
+		return messages.AllTenants
+	}
+	return ""
 }
 
 // addHeld adds a page of leases that are held.

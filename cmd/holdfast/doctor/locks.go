@@ -79,4 +79,5 @@ func (r *Result) lateTokens(what string) {
 	r.warn(what,
 		fmt.Sprintf("a resource whose token reaches %d is granted no more", messages.MaxToken),
 		"find out what takes so many tokens, in the log of the nodes; move to another name before the end")
+	r.as("HoldfastTokensRunOut")
 }

@@ -129,6 +129,7 @@ func (r *Result) noOwner(shard uint32, reason string) {
 		fmt.Sprintf(
 			"wait ten seconds and look again; "+
 				"if it stays so, the log of the nodes has the reason, at the lines with shard=%d", shard))
+	r.as("HoldfastShardWithoutOwner")
 }
 
 // unowned returns the shards that no node owns.
@@ -200,7 +201,7 @@ func (d *deployment) answers(ctx context.Context, r *Result) {
 	for _, n := range d.info.GetNodes() {
 		expected[n.GetName()] = true
 	}
-	nodes, times := make(map[string]*nodeStats), make(map[string]time.Duration)
+	nodes, times := make(map[string]*NodeStats), make(map[string]time.Duration)
 	err := d.caller.Gather(ctx, answerTimeout, statsSubject, func(m *nats.Msg, took time.Duration) bool {
 		name, stats := statsOf(d.cfg.Prefix, m.Data)
 		if stats == nil {
@@ -230,6 +231,7 @@ func (d *deployment) answers(ctx context.Context, r *Result) {
 		r.problem(fmt.Sprintf("node %s does not answer", display.Name(name)),
 			"requests for its shards wait until another node takes them over",
 			"look at its process, its log and its connection to NATS; restart it if it hangs")
+		r.as("HoldfastNodeDown")
 	}
 }
 

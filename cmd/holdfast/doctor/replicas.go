@@ -32,6 +32,7 @@ func (d *deployment) replicas(ctx context.Context, r *Result) {
 		again = slices.ContainsFunc(all, isUnsettled) && (!looked || time.Now().Before(end)) &&
 			connect.Pause(ctx, lookAgain)
 	}
+	d.buckets = all
 	for _, i := range all {
 		inspected(r, &i)
 	}
@@ -70,6 +71,7 @@ func inspected(r *Result, i *jetstream.Inspection) {
 		r.problem(bucket+" has no leader: "+display.OneLine(i.Silent.Error()),
 			fmt.Sprintf("no change of shard %d can be confirmed", i.Shard),
 			"start the NATS servers that are away: a majority of those that store it has to run")
+		r.as("HoldfastShardStalled")
 		return
 	case i.Incomplete:
 		r.warn(fmt.Sprintf("%s is stored on %s, and has to be on %d", bucket, display.Count(len(i.Servers), "server"),
@@ -82,11 +84,13 @@ func inspected(r *Result, i *jetstream.Inspection) {
 			"the next failure may stop the shard",
 			fmt.Sprintf("start %s again; if it does not come back: holdfast members remove %s --routes ...",
 				display.Name(server), display.Name(server)))
+		r.as("HoldfastReplicasBehind")
 	}
 	if len(i.Behind) > 0 {
 		r.warn(fmt.Sprintf("%s: the replica on server %s is behind", bucket, strings.Join(i.Behind, ", ")),
 			"until it has caught up, the next failure may stop the shard",
 			"wait; if it does not catch up, look at the disk and the network of that server")
+		r.as("HoldfastReplicasBehind")
 	}
 }
 

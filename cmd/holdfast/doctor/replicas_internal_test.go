@@ -14,9 +14,9 @@ func TestFewReplicas(t *testing.T) {
 		return jetstream.Inspection{Bucket: bucket, Replicas: 1, Servers: []string{server}}
 	}
 	three := jetstream.Inspection{Bucket: "C", Replicas: 3, Servers: []string{"n1", "n2", "n3"}}
-	embedded := map[string]*nodeStats{"n2": {Storage: &storage{}}, "n3": {Storage: &storage{}}, "n4": {}}
+	embedded := map[string]*NodeStats{"n2": {Storage: &Storage{}}, "n3": {Storage: &Storage{}}, "n4": {}}
 	for name, test := range map[string]struct {
-		nodes map[string]*nodeStats
+		nodes map[string]*NodeStats
 		all   inspections
 		want  string
 	}{

@@ -7,20 +7,23 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// nodeStats are the statistics of a node; see docs/metrics.md.
-type nodeStats struct {
+// NodeStats are the statistics of a node; see docs/metrics.md.
+type NodeStats struct {
+	// Held and Waiting are how many leases are held and how many requests wait, Pending how many requests are neither
+	// answered nor in a queue. The limits of them are those of nodes of this version; 0: not known.
 	Held       int64  `json:"held"`
 	Waiting    int64  `json:"waiting"`
+	Pending    int64  `json:"pending"`
 	MaxHeld    int64  `json:"max_held"`
 	MaxWaiting int64  `json:"max_waiting"`
 	MaxQueue   int    `json:"max_queue"`
 	LateTokens uint64 `json:"late_tokens"`
 	// Storage is nil if NATS is not in the process of the node.
-	Storage *storage `json:"storage"`
+	Storage *Storage `json:"storage"`
 }
 
-// storage is what a node stores on.
-type storage struct {
+// Storage is what a node stores on.
+type Storage struct {
 	Synced     bool   `json:"synced"`
 	FreeBytes  uint64 `json:"free_bytes"`
 	TotalBytes uint64 `json:"total_bytes"`
@@ -33,12 +36,12 @@ type storage struct {
 type statsAnswer struct {
 	Metadata  map[string]string `json:"metadata"`
 	Endpoints []struct {
-		Data *nodeStats `json:"data"`
+		Data *NodeStats `json:"data"`
 	} `json:"endpoints"`
 }
 
 // statsOf returns the statistics of a node of the deployment with this prefix; nil if they are of something else.
-func statsOf(prefix messages.Prefix, data []byte) (name string, stats *nodeStats) {
+func statsOf(prefix messages.Prefix, data []byte) (name string, stats *NodeStats) {
 	var a statsAnswer
 	if json.Unmarshal(data, &a) != nil || a.Metadata["prefix"] != string(prefix) || len(a.Endpoints) == 0 {
 		return "", nil

@@ -70,6 +70,7 @@ func (d *deployment) elsewhere(ctx context.Context, r *Result) string {
 func (r *Result) unsynced(server, do string) {
 	r.problem(server+" confirms writes that are not on disk yet",
 		"a power failure loses locks that were granted, and their tokens are issued a second time", do)
+	r.as("HoldfastDoesNotSync")
 }
 
 // disk checks that of a node, and returns what was seen.
@@ -84,6 +85,7 @@ func (d *deployment) disk(r *Result, name string) string {
 			"its copies of the shards fall behind, and without a majority of copies the shards stop",
 			fmt.Sprintf("free space on the disk of %s, or replace it; the node stores again by itself within 30 s",
 				node))
+		r.as("HoldfastStorageFault")
 	}
 	for _, use := range slices.Sorted(maps.Keys(s.Certificates)) {
 		if left := time.Until(s.Certificates[use]); left < certificateLeft {
@@ -91,17 +93,19 @@ func (d *deployment) disk(r *Result, name string) string {
 				s.Certificates[use].UTC().Format(time.DateOnly)),
 				"then nobody can connect who verifies it",
 				"replace the file and its key, and have the node read them again, with SIGHUP")
+			r.as("HoldfastCertificateEnds")
 		}
 	}
 	if s.TotalBytes == 0 {
 		return "free space unknown"
 	}
-	free := fmt.Sprintf("%s of %s free", bytes(s.FreeBytes), bytes(s.TotalBytes))
+	free := fmt.Sprintf("%s of %s free", display.Bytes(s.FreeBytes), display.Bytes(s.TotalBytes))
 	if float64(s.FreeBytes) < fullShare*float64(s.TotalBytes) && s.FreeBytes < fullBytes {
 		r.warn(fmt.Sprintf("the disk of node %s is nearly full: %s", node, free),
 			"a node with a full disk stores nothing",
 			fmt.Sprintf("free space on it, or move the data directory of %s to a larger disk while the other nodes run",
 				node))
+		r.as("HoldfastDiskNearlyFull")
 	}
 	return free
 }
@@ -124,20 +128,7 @@ func (d *deployment) account(ctx context.Context, r *Result) {
 	if float64(used) < accountShare*float64(limit) {
 		return
 	}
-	r.warn(fmt.Sprintf("the NATS account has used %s of the %s that it may store", bytes(used), bytes(limit)),
+	r.warn(fmt.Sprintf("the NATS account has used %s of the %s that it may store", display.Bytes(used), display.Bytes(limit)),
 		"JetStream refuses every commit when all of it is used",
 		"raise the storage limit of the account (jetstream: max_file), or remove other streams from it")
-}
-
-// bytes returns a number of bytes for people.
-func bytes(n uint64) string {
-	const unit = 1000
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, exponent := float64(n)/unit, 0
-	for value >= unit {
-		value, exponent = value/unit, exponent+1
-	}
-	return fmt.Sprintf("%.1f %cB", value, "kMGTPE"[exponent])
 }

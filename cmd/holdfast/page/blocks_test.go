@@ -28,7 +28,7 @@ func TestBlocks(t *testing.T) {
 	s := start(t, page.Config{})
 	nc := stand.Dial(t, s.node.URL())
 	ask(t, nc, messages.OpAcquire, "a", `{"owner":"me","ttl_ms":60000,"tokens":100}`, messages.Status_GRANTED)
-	s.want("/", 200, `<td class="n">1-100</td>`)
+	s.want("/locks", 200, `<td class="n">1-100</td>`)
 	s.eventually("/lock?name=a", "The lock is held.", `<td class="n">1-100</td>`, "acquired")
 	ask(t, nc, messages.OpBreak, "a", `{"token":50}`, messages.Status_RELEASED)
 	s.eventually("/lock?name=a&broken=50", "The lease with token 50 is broken.", "The lock is free.",
@@ -45,7 +45,7 @@ func TestRest(t *testing.T) {
 	ask(t, nc, messages.OpRelease, "a", `{"owner":"me"}`, messages.Status_RELEASED)
 	s.eventually("/lock?name=a", "The lock is held back.", "The lease of me with token 1 has ended.",
 		"rests for ")
-	s.want("/?state=heldback", 200, "No lock of this selection is held back.")
+	s.want("/locks?state=heldback", 200, "No lock of this selection is held back.")
 	ask(t, nc, messages.OpAcquire, "b", `{"owner":"me","ttl_ms":60000,"confirm":true,"tokens":5}`, messages.Status_GRANTED)
 	ask(t, nc, messages.OpBreak, "b", `{"token":1}`, messages.Status_RELEASED)
 	s.eventually("/lock?name=b", "The lock is held back until the loss is confirmed. "+

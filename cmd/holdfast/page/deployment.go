@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/doctor"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -21,6 +22,8 @@ const answerTimeout = 5 * time.Second
 type Node interface {
 	// Census returns the figures of the shards that are open here.
 	Census(ctx context.Context) map[uint32]actors.Census
+	// Nodes returns the nodes that this one hears, with the shards that they own.
+	Nodes() []*messages.Node
 }
 
 // deployment is what the views read: the deployment and this node.
@@ -30,10 +33,18 @@ type deployment struct {
 	node   Node
 	client *holdfast.Client
 	caller *ask.Caller
+
+	// What all windows share: what is wrong, what has changed, and what is contended.
+	state     *shared[*doctor.Survey]
+	pulse     *shared[*pulse]
+	contended *shared[*tops]
+	chronicle *chronicle
 }
 
 func openDeployment(nc *nats.Conn, prefix messages.Prefix, n Node) (*deployment, error) {
 	d := &deployment{nc: nc, prefix: prefix, node: n, caller: ask.New(nc)}
+	d.state, d.pulse, d.contended = newShared(d.look), newShared(d.beat), newShared(d.tops)
+	d.chronicle = newChronicle(time.Now())
 	var err error
 	d.client, err = d.newClient()
 	return d, err

@@ -39,6 +39,10 @@ type change struct {
 	Kind string
 	At   time.Time
 	lease
+	// Held is for how long the lease was held that ended; 0: none ended.
+	Held time.Duration
+	// HeldBack: the resource is held back since.
+	HeldBack bool
 	// Details are the reason, for how long the lease was held, and whether its resource is held back, or rests.
 	Details string
 }
@@ -57,12 +61,22 @@ func (s selection) changeOf(e holdfast.Event) change {
 	if e.Reason != "" {
 		details = append(details, "reason: "+e.Reason)
 	}
-	return change{s.Tenanted, e.ID.String(), kindText(e.Kind), e.Time, leaseOf(e.Lease), strings.Join(details, ", ")}
+	return change{
+		Tenanted: s.Tenanted, ID: e.ID.String(), Kind: kindText(e.Kind), At: e.Time, lease: leaseOf(e.Lease),
+		Held: e.Held(), HeldBack: e.HeldBack, Details: strings.Join(details, ", "),
+	}
 }
 
 func kindText(k holdfast.EventKind) string { return strings.ToLower(k.String()) }
 
-var kindBroken = kindText(holdfast.EventBroken)
+// The kinds in the words of views.
+var (
+	kindAcquired  = kindText(holdfast.EventAcquired)
+	kindReleased  = kindText(holdfast.EventReleased)
+	kindExpired   = kindText(holdfast.EventExpired)
+	kindBroken    = kindText(holdfast.EventBroken)
+	kindConfirmed = kindText(holdfast.EventConfirmed)
+)
 
 // history is the newest changes that a journal has, newest first.
 type history struct {
@@ -82,7 +96,7 @@ func (s selection) recent(ctx context.Context, c *holdfast.Client) (history, err
 	defer cancel()
 	h := history{Tenanted: s.Tenanted}
 	for _, window := range windows {
-		rows, begins, err := s.since(ctx, c, window)
+		rows, begins, err := s.since(ctx, c, window, shownKinds)
 		if errors.Is(err, errTooMany) || ctx.Err() != nil {
 			h.cut(rows)
 			return h, nil
@@ -131,7 +145,8 @@ var errTooMany = errors.New("too many changes")
 
 // since returns the changes of a window, oldest first, with an error those that it has read before. begins is when the
 // journal begins, if that is within the window.
-func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Duration) (rows []change,
+func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Duration,
+	kinds holdfast.WatchOption) (rows []change,
 	begins time.Time, err error) {
 	from := time.Time{}
 	if window > 0 {
@@ -139,7 +154,7 @@ func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Du
 	}
 	start := holdfast.Since(from)
 	for { // compaction may proceed meanwhile
-		rows, err = s.read(ctx, c, start)
+		rows, err = s.read(ctx, c, start, kinds)
 		gap := (*holdfast.CompactedError)(nil)
 		if !errors.As(err, &gap) || ctx.Err() != nil {
 			return rows, begins, err
@@ -148,9 +163,9 @@ func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Du
 	}
 }
 
-func (s selection) read(ctx context.Context, c *holdfast.Client, start holdfast.WatchOption) (rows []change,
+func (s selection) read(ctx context.Context, c *holdfast.Client, start, kinds holdfast.WatchOption) (rows []change,
 	err error) {
-	for e, err := range s.watch(ctx, c, start, shownKinds, holdfast.UntilNow()) {
+	for e, err := range s.watch(ctx, c, start, kinds, holdfast.UntilNow()) {
 		if err != nil {
 			return rows, err
 		}

@@ -19,7 +19,7 @@ func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		"name=orders.42", "pattern=orders.%3E&state=waited&after=orders.42",
 		"pattern=%3Cscript%3Ealert(1)%3C/script%3E&state=%22%3E%3Cscript%3E",
-		"from=0:17,1:99.2&pattern=a..b", "state=heldback&after=%00", "name=e%CC%81&broken=7",
+		"from=0:17,1:99.2&pattern=a..b", "sort=-age&nodes=-held&shards=queue", "sort=%3Cscript%3E&confirmed=7", "state=heldback&after=%00", "name=e%CC%81&broken=7",
 		"name=%3Cscript%3E&token=1&reason=x", "a=%zz&;&&=", "",
 	} {
 		for i := range kinds {
@@ -36,6 +36,7 @@ func FuzzRequest(f *testing.F) {
 			{Method: http.MethodGet, URL: &url.URL{Path: "/" + strings.TrimPrefix(k.path(), "./"), RawQuery: query}},
 			{Method: http.MethodGet, URL: &url.URL{Path: "/stream/" + k.name, RawQuery: query}},
 			{Method: http.MethodPost, URL: &url.URL{Path: "/break", RawQuery: query}},
+			{Method: http.MethodPost, URL: &url.URL{Path: "/confirm", RawQuery: query}},
 		} {
 			r.Host, r.Body = host, http.NoBody
 			r.Header = http.Header{"Last-Event-Id": {last}, "Content-Type": {"application/x-www-form-urlencoded"}}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -18,7 +19,7 @@ type lock struct {
 	// Tenant is the account whose resource it is; empty: it is of none.
 	Name, Tenant string
 	key          string
-	// Actions: the form that breaks a lease is shown.
+	// Actions: the form is shown that breaks a lease, or confirms the loss of one.
 	Actions bool
 
 	// State is that of the resource: held, held back, or free; LastToken the last token that was issued.
@@ -34,6 +35,8 @@ type lock struct {
 	// Waiting is how many requests wait, of which Waiters has the first ones.
 	Waiting int
 	History history
+	// Line is its time line; nil: there is nothing in it.
+	Line *timeline
 	// known is what the state was before the history was read, at the time read.
 	known string
 	read  time.Time
@@ -73,6 +76,7 @@ func (l *lock) load(ctx context.Context, d *deployment) error {
 	if err != nil {
 		return err
 	}
+	defer func() { l.Line = l.timeline(time.Now()) }()
 	known := l.fingerprint()
 	if known == l.known && l.History.whole && time.Since(l.read) < longestRefresh {
 		return nil
@@ -106,22 +110,25 @@ func (l *lock) take(s *holdfast.State) {
 
 // title implements [titled].
 func (l *lock) title(f *frame, query url.Values) {
-	f.Subject, f.Tenant, f.Done = l.Name, l.Tenant, l.broken(query.Get("broken"))
+	f.Subject, f.Tenant = l.Name, l.Tenant
+	for _, a := range actions {
+		f.Done = cmp.Or(f.Done, l.done(a.done, query.Get(a.done)))
+	}
 }
 
-// broken says what became of the lease with the token that was to be broken; empty: the text is no token. A link can
-// have any, so the history decides.
-func (l *lock) broken(token string) string {
+// done says what became of the lease with the token that was to be broken or confirmed; empty: the text is no token. A
+// link can have any, so the history decides.
+func (l *lock) done(what, token string) string {
 	var of cli.Token
 	if of.Set(token) != nil || of == 0 {
 		return ""
 	}
 	if slices.ContainsFunc(l.History.Rows, func(c change) bool {
-		return c.Kind == kindBroken && c.has(uint64(of))
+		return c.Kind == what && c.has(uint64(of))
 	}) {
-		return fmt.Sprintf("The lease with token %d is broken.", of)
+		return fmt.Sprintf("The lease with token %d is %s.", of, what)
 	}
-	return fmt.Sprintf("Whether the lease with token %d is broken, the history says.", of)
+	return fmt.Sprintf("Whether the lease with token %d is %s, the history says.", of, what)
 }
 
 // fingerprint differs if a lease was granted, has ended, or has other metadata.

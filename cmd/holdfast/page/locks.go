@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strconv"
+	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/messages"
@@ -16,10 +16,25 @@ const locksPerPage = 100
 
 // What the view of locks is limited to: the values of its parameter state.
 const (
-	stateHeld     = "held"
-	stateWaited   = "waited"
-	stateHeldBack = "heldback"
+	stateHeld        = "held"
+	stateWaited      = "waited"
+	stateHeldBack    = "heldback"
+	stateUnconfirmed = "unconfirmed"
 )
+
+// states have what the view can be limited to, and by what it can be sorted then: the first is the default.
+var states = []struct {
+	value, label, empty string
+	sorts               []string
+}{
+	{stateHeld, "held", "No lock of this selection is held.", []string{"name", "-age"}},
+	{stateWaited, "waited for", "No request waits for a lock of this selection.", []string{"-waiting", "-oldest"}},
+	{stateHeldBack, "held back after a loss", "No lock of this selection is held back.", []string{"name"}},
+	{stateUnconfirmed, "to be confirmed", "No loss of a lock of this selection is to be confirmed.", []string{"name"}},
+}
+
+// rankings are those of the columns that sort the view by one.
+var rankings = map[string]ranking{"waiting": byQueue, "oldest": byWait, "age": byHold}
 
 // choice is one option of a form.
 type choice struct {
@@ -31,19 +46,22 @@ type choice struct {
 type locks struct {
 	selection
 	State, after string
+	// Order is how the table is sorted.
+	Order order
 
 	Rows []lockRow
 	// Next is where the next page is, empty on the last one.
 	Next string
-	// Note says what was not looked at; may be empty.
+	// Note says what is not shown; may be empty.
 	Note string
 }
 
-// lockRow is a lease in the view.
+// lockRow is a lease in a view, with the queue of its resource. A resource that is not held has no owner.
 type lockRow struct {
 	lease
-	// Queue is how many requests wait for its resource: "3", or "100 or more".
-	Queue string
+	// Waiting is how many requests wait for its resource, and Oldest how long the oldest of them has waited.
+	Waiting int
+	Oldest  time.Duration
 }
 
 func openLocks(_ *Page, query url.Values) (view, error) {
@@ -52,32 +70,62 @@ func openLocks(_ *Page, query url.Values) (view, error) {
 	if l.selection, err = openSelection(query); err != nil {
 		return l, err
 	}
-	switch l.State {
-	case stateHeld, stateWaited, stateHeldBack:
-		return l, nil
+	for _, s := range states {
+		if s.value == l.State {
+			l.Order, err = openOrder("locks", "sort", query, s.sorts...)
+			return l, err
+		}
 	}
-	return l, fmt.Errorf("%w: the state is %s, %s or %s, got %q", errInput, stateHeld, stateWaited, stateHeldBack,
-		l.State)
+	return l, fmt.Errorf("%w: the state is %s, %s, %s or %s, got %q", errInput, stateHeld, stateWaited, stateHeldBack,
+		stateUnconfirmed, l.State)
 }
 
 // Choices returns the states of the form.
-func (l *locks) Choices() []choice {
-	return []choice{
-		{stateHeld, "held", l.State == stateHeld},
-		{stateWaited, "waited for", l.State == stateWaited},
-		{stateHeldBack, "held back after a loss", l.State == stateHeldBack},
+func (l *locks) Choices() (all []choice) {
+	for _, s := range states {
+		all = append(all, choice{s.value, s.label, s.value == l.State})
 	}
+	return all
 }
 
 // Empty says what there is none of.
 func (l *locks) Empty() string {
-	switch l.State {
-	case stateWaited:
-		return "No request waits for a lock of this selection."
-	case stateHeldBack:
-		return "No lock of this selection is held back."
+	for _, s := range states {
+		if s.value == l.State {
+			return s.empty
+		}
 	}
-	return "No lock of this selection is held."
+	return ""
+}
+
+// Head returns the head of a column. One by which the state cannot be sorted leads to the state that can.
+func (l *locks) Head(key, title string, number bool) head {
+	of := stateHeld
+	switch key {
+	case "waiting", "oldest":
+		of = stateWaited
+	case "name":
+		of = l.State
+		if of == stateWaited {
+			of = stateHeld
+		}
+	}
+	o := l.Order
+	if of != l.State {
+		o.By = ""
+	}
+	h := o.Head(key, title, number)
+	link := l.query(url.Values{"state": {of}})
+	if l.Pattern != "" {
+		link.Set("pattern", l.Pattern)
+	}
+	if key != "name" {
+		link.Set("sort", "-"+key)
+	}
+	if h.URL = "locks?" + link.Encode(); h.Sorted != "" {
+		h.URL = "" // a ranking has one direction
+	}
+	return h
 }
 
 // Summary says what is shown, in a sentence.
@@ -93,28 +141,39 @@ func (l *locks) load(ctx context.Context, d *deployment) error {
 	if err := l.choose(ctx, d); err != nil {
 		return err
 	}
-	r := &messages.ListRequest{
-		Pattern: l.key, Tenant: l.Tenant, After: l.after, Limit: locksPerPage, Waiters: l.State != stateHeldBack,
-		HeldBack: l.State == stateHeldBack,
+	if by, ranked := rankings[l.Order.By]; ranked {
+		return l.rank(ctx, d, by)
 	}
-	if l.State == stateWaited {
+	lost := l.State != stateHeld
+	r := &messages.ListRequest{
+		Pattern: l.key, Tenant: l.Tenant, After: l.after, Limit: locksPerPage, Waiters: true, HeldBack: lost,
+	}
+	if l.State == stateUnconfirmed {
 		return l.scan(ctx, d, r)
 	}
 	page, err := d.list(ctx, r)
 	if err != nil {
 		return err
 	}
-	l.add(page)
+	l.add(page, lost)
 	l.next(page.GetNext())
 	return nil
 }
 
-// scan looks for leases whose resource is waited for, which no listing can select.
+// rank shows the top of a ranking.
+func (l *locks) rank(ctx context.Context, d *deployment, by ranking) (err error) {
+	if l.Rows, err = d.ranked(ctx, by, l.selection, locksPerPage); len(l.Rows) == locksPerPage {
+		l.Note = fmt.Sprintf("The first %d are shown; choose a pattern to see others.", locksPerPage)
+	}
+	return err
+}
+
+// scan looks for losses that are to be confirmed, which no listing can select.
 func (l *locks) scan(ctx context.Context, d *deployment, r *messages.ListRequest) error {
 	next := ""
 	more, err := d.scan(ctx, r, func(page *messages.ListReply) bool {
 		next = page.GetNext()
-		if last := l.add(page); last != "" {
+		if last := l.add(page, true); last != "" {
 			next = last
 		}
 		return len(l.Rows) < locksPerPage
@@ -130,26 +189,25 @@ func (l *locks) scan(ctx context.Context, d *deployment, r *messages.ListRequest
 
 func (l *locks) next(after string) {
 	if after != "" {
-		l.Next = "./?" + l.query(url.Values{"pattern": {l.Pattern}, "state": {l.State}, "after": {after}}).Encode()
+		l.Next = "locks?" + l.query(url.Values{"pattern": {l.Pattern}, "state": {l.State}, "after": {after}}).Encode()
 	}
 }
 
 // add adds the leases until there are enough, and all of the last resource. It returns the cursor behind that resource,
 // empty if all fit.
-func (l *locks) add(page *messages.ListReply) (last string) {
-	queues := make(map[cli.Resource]int)
+func (l *locks) add(page *messages.ListReply, lost bool) (last string) {
+	queues := make(map[cli.Resource]*messages.Queue)
 	for _, q := range page.GetQueues() {
-		queues[cli.ResourceOf(q)] = len(q.GetWaiters())
+		queues[cli.ResourceOf(q)] = q
 	}
 	for _, m := range page.GetLeases() {
-		waiting := queues[cli.ResourceOf(m)]
-		if l.State == stateWaited && waiting == 0 {
+		if l.State == stateUnconfirmed && m.GetRemainingMs() > 0 {
 			continue
 		}
 		if n := len(l.Rows); n >= locksPerPage && l.Rows[n-1].of() != cli.ResourceOf(m) {
 			return l.behind(l.Rows[n-1].of())
 		}
-		l.Rows = append(l.Rows, lockRow{newLease(m, l.State == stateHeldBack), queueLength(waiting)})
+		l.Rows = append(l.Rows, newLockRow(m, queues[cli.ResourceOf(m)], lost))
 	}
 	return ""
 }
@@ -160,14 +218,4 @@ func (l *locks) behind(r cli.Resource) string {
 		return messages.Qualify(r.Tenant, r.Name)
 	}
 	return r.Name
-}
-
-// shownQueue is how many requests of a queue a listing has at most.
-const shownQueue = 100
-
-func queueLength(n int) string {
-	if n >= shownQueue {
-		return fmt.Sprintf("%d or more", n)
-	}
-	return strconv.Itoa(n)
 }

@@ -1,4 +1,4 @@
-// Package page shows a deployment to its operators in a browser: locks, sessions, nodes and changes. It asks the
+// Package page shows a deployment to its operators in a browser: whether it is well, locks, sessions, nodes and changes. It asks the
 // deployment as clients do, so each node shows all of it. Each view is an HTML page that needs no JavaScript; with
 // JavaScript, an event stream keeps it fresh.
 package page
@@ -58,6 +58,7 @@ func (p *Page) Started(nc *nats.Conn, n Node) error {
 	if err != nil {
 		return fmt.Errorf("the page cannot receive answers: %w", err)
 	}
+	go d.chronicle.follow(p.life.Done(), n.Nodes)
 	p.running.Store(d)
 	return nil
 }

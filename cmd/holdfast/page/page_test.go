@@ -246,21 +246,21 @@ func TestViews(t *testing.T) {
 	s.lock("orders.1", holdfast.Owner("<b>"), holdfast.Metadata(map[string]string{"host": "blade"}))
 	s.lock("pool", holdfast.Permits(2, 5), holdfast.Owner("reader"))
 	s.lock("memory", holdfast.Ephemeral())
-	s.want("/", 200, `<a href="lock?name=orders.1">orders.1</a>`, "&lt;b&gt;", "2 of 5, slots 0-1", "held, ephemeral",
+	s.want("/locks", 200, `<a href="lock?name=orders.1" title="orders.1">orders.1</a>`, "&lt;b&gt;", "2 of 5, slots 0-1", "held, ephemeral",
 		"3 leases are shown.")
-	for _, path := range []string{"/", "/lock?name=orders.1", "/sessions", "/events"} {
+	for _, path := range []string{"/", "/locks", "/lock?name=orders.1", "/sessions", "/events"} {
 		if body := s.want(path, 200); strings.Contains(strings.ToLower(body), "tenant") {
 			s.Errorf("a deployment without tenants has them in %s:\n%s", path, body)
 		}
 	}
-	s.want("/?pattern=orders.*", 200, "orders.1", "1 lease is shown.")
-	s.want("/?state=waited", 200, "No request waits")
-	s.want("/?state=heldback", 200, "No lock of this selection is held back.")
+	s.want("/locks?pattern=orders.*", 200, "orders.1", "1 lease is shown.")
+	s.want("/locks?state=waited", 200, "No request waits")
+	s.want("/locks?state=heldback", 200, "No lock of this selection is held back.")
 	s.eventually("/lock?name=orders.1", "<title>orders.1 – Lock – Holdfast</title>", "The lock is held.",
 		"host = blade", "acquired", "All changes that the journal retains")
 	s.want("/lock?name=unknown", 200, "The lock is free.", "The last token is 0.")
 	s.want("/sessions", 200, "No lease of this selection is in a session.")
-	s.want("/cluster", 200, "1 node runs.", "<td>stand</td><td>open</td>")
+	s.want("/cluster", 200, "1 node runs.", "<td>stand</td><td>1 copy")
 	s.eventually("/events", "2 changes are shown.", "orders.1", "pool")
 	s.want("/static/page.js", 200, "EventSource")
 	s.want("/static/page.css", 200, "prefers-color-scheme")
@@ -270,13 +270,13 @@ func TestViews(t *testing.T) {
 		}
 	}
 	for path, says := range map[string]string{
-		"/?pattern=a.>.b": "&gt; at the end is the rest", "/?state=x": "heldback", "/lock": "resource",
+		"/locks?pattern=a.>.b": "&gt; at the end is the rest", "/locks?state=x": "heldback", "/lock": "resource",
 		"/lock?name=%00":        "resource",
 		"/sessions?pattern=>.x": "&gt; at the end is the rest",
 	} {
 		s.want(path, 400, `role="alert"`, says)
 	}
-	s.want("/?pattern=a.>.b", 400, `value="a.&gt;.b"`, "Show")
+	s.want("/locks?pattern=a.>.b", 400, `value="a.&gt;.b"`, "Show")
 }
 
 // Before the node runs, the page says so; a form that changes something is not there unless it was asked for.
@@ -284,8 +284,8 @@ func TestBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, page.Config{}, 0)
 	form := `<input id="pattern" name="pattern" value="orders.*"`
-	s.want("/?pattern=orders.*", 503, "the node is being started", form,
-		`<div id="live" data-view="./?pattern=orders.%2A" data-stream="stream/locks?pattern=orders.%2A"></div>`)
+	s.want("/locks?pattern=orders.*", 503, "the node is being started", form,
+		`<div id="live" data-view="locks?pattern=orders.%2A" data-stream="stream/locks?pattern=orders.%2A"></div>`)
 	s.want("/events?pattern=orders.*", 503, "the node is being started", form,
 		`data-stream="stream/events?pattern=orders.%2A"`)
 	for _, path := range []string{"/", "/stream/locks"} {
@@ -323,7 +323,7 @@ func TestPagesOfLocks(t *testing.T) {
 	for i := range leases {
 		s.lock(fmt.Sprintf("many.%d", i))
 	}
-	pages := s.pages("./?pattern=many.*")
+	pages := s.pages("./locks?pattern=many.*")
 	if len(pages) != 3 {
 		t.Errorf("%d pages", len(pages))
 	}
@@ -334,9 +334,9 @@ func TestPagesOfLocks(t *testing.T) {
 func (s *site) pages(next string) (pages [][]string) {
 	s.Helper()
 	for next != "" && len(pages) < 10 {
-		body := s.want(strings.TrimPrefix(next, "."), 200)
+		body := s.want("/"+strings.TrimPrefix(strings.TrimPrefix(next, "."), "/"), 200)
 		var names []string
-		for _, row := range regexp.MustCompile(`<a href="lock\?name=(many\.\d+)">`).FindAllStringSubmatch(body, -1) {
+		for _, row := range regexp.MustCompile(`<a href="lock\?name=(many\.\d+)" title`).FindAllStringSubmatch(body, -1) {
 			names = append(names, row[1])
 		}
 		pages, next = append(pages, names), nextPage(body)
@@ -354,7 +354,7 @@ func nextPage(body string) string {
 }
 
 // rowLinks finds what the rows of a listing lead to.
-var rowLinks = regexp.MustCompile(`<a href="(lock\?name=many[^"]+)">`)
+var rowLinks = regexp.MustCompile(`<a href="(lock\?name=many[^"]+)" title`)
 
 // wantOnce fails the test unless the pages have so many locks, each once.
 func (s *site) wantOnce(pages [][]string, locks int) {
@@ -391,9 +391,9 @@ func TestVeryMany(t *testing.T) {
 		s.release(s.lock("busy"))
 	}
 	for path, says := range map[string]string{
-		"/":              "100 leases are shown; there may be more.",
-		"/?state=waited": "At most 5 000 leases are looked at for a page.",
-		"/sessions":      "Only the first 5 000 leases of the selection were looked at.",
+		"/locks":           "100 leases are shown; there may be more.",
+		"/locks?sort=-age": "The first 100 are shown; choose a pattern to see others.",
+		"/sessions":        "Only the first 5 000 leases of the selection were looked at.",
 	} {
 		body := s.want(path, 200, says)
 		if rows := strings.Count(body, "<tr data-key"); rows > 100 {
@@ -410,7 +410,8 @@ func TestVeryMany(t *testing.T) {
 	}
 }
 
-// The state "waited for" finds the few in many, and its pages have each of many once.
+// The state "waited for" finds the few in many, that with the longest queue or the oldest request first, and shows a
+// bounded number.
 func TestWaited(t *testing.T) {
 	t.Parallel()
 	s := start(t, page.Config{})
@@ -427,18 +428,28 @@ func TestWaited(t *testing.T) {
 	}
 	wait("many.77")
 	s.open("/stream/locks?state=waited").until("many.77")
-	s.want("/lock?name=many.77", 200, "1 request waits.", "other")
-	if body := s.want("/?state=waited", 200, "1 lease is shown."); strings.Contains(body, "Next page") {
-		t.Errorf("there is no next page: %s", body)
-	}
+	s.want("/lock?name=many.77", 200, "1 request waits.", "other", `<rect class="bar waits"`)
+	wait("many.5")
+	wait("many.5")
+	s.open("/stream/locks?state=waited").until(`<td class="n">2</td>`)
+	s.wantFirst("/locks?state=waited", "many.5")
+	s.wantFirst("/locks?state=waited&sort=-oldest", "many.77")
+	s.eventually("/", `"many.5">`, `"many.77">`, "Longest queues", "Oldest waiters")
 	for i := range leases {
 		wait(fmt.Sprintf("many.%d", i))
 	}
-	stand.Eventually(t, "all are waited for", func() bool {
-		pages := s.pages("./?state=waited")
-		return len(pages) == 2 && len(pages[0]) == 100 && len(pages[1]) == 30
+	stand.Eventually(t, "as many are shown as may be", func() bool {
+		body := s.want("/locks?state=waited", 200)
+		return len(rowLinks.FindAllString(body, -1)) == 100 && strings.Contains(body, "The first 100 are shown")
 	})
-	s.wantOnce(s.pages("./?state=waited"), leases)
+}
+
+// wantFirst fails the test unless the first lock of a listing has the name.
+func (s *site) wantFirst(path, name string) {
+	s.Helper()
+	if got := rowLinks.FindStringSubmatch(s.want(path, 200)); got == nil || !strings.HasSuffix(got[1], "="+name) {
+		s.Errorf("%s: %q is first, want %s", path, got, name)
+	}
 }
 
 // A stream goes on beyond the timeouts of the server, and ends when the page is closed.
@@ -541,10 +552,10 @@ func TestBreak(t *testing.T) {
 		code          int
 		says          string
 	}{
-		{"", "it hangs", 400, "the token is that of a holder"},
-		{"0", "it hangs", 400, "the token is that of a holder"},
-		{"1", " ", 400, "the reason has 1 to 512 bytes"},
-		{"1", strings.Repeat("x", 513), 400, "the reason has 1 to 512 bytes"},
+		{"", "it hangs", 400, "choose the lease that you mean"},
+		{"0", "it hangs", 400, "choose the lease that you mean"},
+		{"1", " ", 400, "the reason has 1 to 485 bytes"},
+		{"1", strings.Repeat("x", 486), 400, "the reason has 1 to 485 bytes"},
 		{"1", strings.Repeat("x", 17<<10), 400, "too large"},
 		{"7", "it hangs", 409, "the lease is not broken: "},
 	} {
@@ -561,5 +572,6 @@ func TestBreak(t *testing.T) {
 	}
 	s.want("/"+strings.Replace(at, "broken=1", "broken=2", 1), 200,
 		"Whether the lease with token 2 is broken, the history says.")
-	s.eventually("/"+at, "The lease with token 1 is broken.", "The lock is free.", "reason: it hangs")
+	s.eventually("/"+at, "The lease with token 1 is broken.", "The lock is free.",
+		"reason: page of n1 from 127.0.0.1: it hangs")
 }

@@ -10,11 +10,13 @@ import (
 
 // kinds are those of all views, in the order of the navigation.
 var kinds = []*kind{
-	{name: "locks", title: "Locks", root: true, open: openLocks},
+	{name: "overview", title: "Overview", root: true, open: openOverview},
+	{name: "locks", title: "Locks", open: openLocks},
 	lockKind,
 	{name: "sessions", title: "Sessions", open: openSessions},
 	{name: "cluster", title: "Cluster", open: openCluster},
 	{name: "events", title: "Events", open: openEvents},
+	{name: "deadlocks", title: "Deadlocks", open: openDeadlocks},
 }
 
 //go:embed templates
@@ -37,7 +39,7 @@ var static = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 // parse gives each kind its template: not at the start of the program, which is that of all commands.
 var parse = sync.OnceFunc(func() {
 	functions := template.FuncMap{
-		"duration": duration, "stamp": stamp, "lockURL": lockURL,
+		"duration": duration, "stamp": stamp, "clock": clock, "lockURL": lockURL, "cut": cut,
 	}
 	for _, k := range kinds {
 		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html",
@@ -56,7 +58,9 @@ func (p *Page) Register(mux *http.ServeMux) {
 	}
 	handle("GET /static/", static)
 	if p.cfg.Actions {
-		handle("POST /break", http.NewCrossOriginProtection().Handler(
-			bounded(p.views, "views are being read", p.breakLease)))
+		for _, a := range actions {
+			handle("POST /"+a.name, http.NewCrossOriginProtection().Handler(
+				bounded(p.views, "views are being read", p.act(a))))
+		}
 	}
 }

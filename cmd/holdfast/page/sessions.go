@@ -24,7 +24,8 @@ const (
 // sessions is the view of the sessions that have leases.
 type sessions struct {
 	selection
-	Rows []*session
+	Order order
+	Rows  []*session
 	// Note says what is not shown; may be empty.
 	Note string
 }
@@ -42,9 +43,19 @@ type session struct {
 // More returns how many leases have no resource among those that are shown.
 func (s *session) More() int { return s.Leases - len(s.Resources) }
 
+var bySession = map[string]func(a, b *session) int{
+	"owner":   func(a, b *session) int { return strings.Compare(a.Owners[0], b.Owners[0]) },
+	"session": func(a, b *session) int { return strings.Compare(a.Label, b.Label) },
+	"leases":  func(a, b *session) int { return cmp.Compare(a.Leases, b.Leases) },
+	"left":    func(a, b *session) int { return cmp.Compare(a.Left, b.Left) },
+}
+
 func openSessions(_ *Page, query url.Values) (view, error) {
-	selected, err := openSelection(query)
-	return &sessions{selection: selected}, err
+	s := &sessions{}
+	var err, other error
+	s.selection, err = openSelection(query)
+	s.Order, other = openOrder("sessions", "sort", query, "owner", "session", "leases", "left")
+	return s, cmp.Or(err, other)
 }
 
 func (s *sessions) load(ctx context.Context, d *deployment) error {
@@ -66,6 +77,7 @@ func (s *sessions) load(ctx context.Context, d *deployment) error {
 		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label),
 			strings.Compare(a.Tenant, b.Tenant))
 	})
+	sorted(s.Rows, s.Order, bySession)
 	if s.Note = ""; more {
 		s.Note = "Only the first " + scanned + " leases of the selection were looked at. "
 	}

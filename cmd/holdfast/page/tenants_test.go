@@ -64,22 +64,22 @@ func TestViewsOfTenants(t *testing.T) {
 	s.lockOf(billing, "a", holdfast.Owner("of-billing"))
 	s.lockOf(billing, "b", holdfast.Owner("of-billing"))
 	filter := func(value string) string { return `name="tenant" value="` + value + `"` }
-	const link = `<a href="lock?name=a&amp;tenant=ORDERS">a</a></th><td>ORDERS</td>`
+	const link = `<a href="lock?name=a&amp;tenant=ORDERS" title="a">a</a></th><td>ORDERS</td>`
 
-	s.want("/", 200, "4 leases are shown.", filter("*"), `<th scope="col">Tenant</th>`, link,
-		`<a href="lock?name=a">a</a></th><td>–</td>`)
-	s.want("/?tenant=*&pattern=a", 200, "3 leases are shown.", "of-none", "of-orders", "of-billing")
-	s.want("/?tenant=BILLING", 200, "2 leases are shown.", filter("BILLING"), "of-billing")
-	s.lacks("/?tenant=BILLING", "of-none", "of-orders")
-	s.want("/?tenant=", 200, "1 lease is shown.", filter(""), "of-none")
-	s.want("/?tenant=NONE", 200, "No lock of this selection is held.")
-	s.want("/?tenant=A.B", 400, "tenant", filter("A.B"))
+	s.want("/locks", 200, "4 leases are shown.", filter("*"), `<th scope="col">Tenant</th>`, link,
+		`<a href="lock?name=a" title="a">a</a></th><td>–</td>`)
+	s.want("/locks?tenant=*&pattern=a", 200, "3 leases are shown.", "of-none", "of-orders", "of-billing")
+	s.want("/locks?tenant=BILLING", 200, "2 leases are shown.", filter("BILLING"), "of-billing")
+	s.lacks("/locks?tenant=BILLING", "of-none", "of-orders")
+	s.want("/locks?tenant=", 200, "1 lease is shown.", filter(""), "of-none")
+	s.want("/locks?tenant=NONE", 200, "No lock of this selection is held.")
+	s.want("/locks?tenant=A.B", 400, "tenant", filter("A.B"))
 
 	s.lockInSession(messages.DefaultPrefix, "in-session-of-none")
 	s.lockInSession(messages.DefaultPrefix.Tenant("ORDERS"), "in-session-of-orders")
 	s.lockInSession(messages.DefaultPrefix.Tenant("BILLING"), "in-session-of-billing")
 	s.want("/sessions", 200, "3 sessions are shown.", `</th><td>ORDERS</td><td>in-session-of-orders</td>`,
-		`<a href="lock?name=s&amp;tenant=BILLING">s</a>`)
+		`<a href="lock?name=s&amp;tenant=BILLING" title="s">s</a>`)
 	s.want("/sessions?tenant=ORDERS", 200, "1 session is shown.", "in-session-of-orders")
 
 	s.eventually("/lock?name=a&tenant=ORDERS", "<title>a of tenant ORDERS – Lock – Holdfast</title>",
@@ -98,7 +98,7 @@ func TestViewsOfTenants(t *testing.T) {
 	view := s.open("/stream/lock?name=c&tenant=ORDERS")
 	view.until("The lock is free.")
 	s.lockOf(orders, "c", holdfast.Owner("of-orders"))
-	all.until(`<a href="lock?name=c&amp;tenant=ORDERS">c</a></th><td>ORDERS</td>`)
+	all.until(`<a href="lock?name=c&amp;tenant=ORDERS" title="c">c</a></th><td>ORDERS</td>`)
 	view.until("The lock is held.")
 	s.lockOf(billing, "c", holdfast.Owner("of-billing"))
 	if e := some.until("name=c"); strings.Contains(e.data, "ORDERS") {
@@ -116,9 +116,9 @@ func TestPagesOfTenants(t *testing.T) {
 		s.lock(name)
 		s.lockOf(orders, name)
 	}
-	seen, next, pages := make(map[string]bool), "./", 0
+	seen, next, pages := make(map[string]bool), "./locks", 0
 	for ; next != "" && pages < 10; pages++ {
-		body := s.want(strings.TrimPrefix(next, "."), 200)
+		body := s.want("/"+strings.TrimPrefix(strings.TrimPrefix(next, "."), "/"), 200)
 		for _, row := range rowLinks.FindAllStringSubmatch(body, -1) {
 			if seen[row[1]] {
 				t.Errorf("%s is there twice", row[1])

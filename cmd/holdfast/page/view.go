@@ -114,6 +114,9 @@ func (p *Page) load(ctx context.Context, v view) error {
 // stamp formats a time for people.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
+// clock formats a time of the last minutes for people.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
+
 // lockURL returns where a lock is shown, relative to the other views.
 func lockURL(resource, tenant string) string {
 	query := url.Values{"name": {resource}}

@@ -7,7 +7,7 @@ import { chromium } from "playwright-core";
 import { Service } from "./service.mjs";
 
 const screenshots = process.env.HOLDFAST_SCREENSHOTS; // the directory to write them to; empty: none are made
-const views = ["", "?state=waited", "?state=heldback", "lock?name=orders.42", "lock?name=disk.7", "lock?name=unused", "sessions", "cluster", "events"];
+const views = ["", "locks", "locks?state=waited", "locks?state=heldback", "locks?state=unconfirmed", "locks?sort=-age", "lock?name=orders.42", "lock?name=disk.7", "lock?name=unused", "sessions", "cluster", "cluster?shards=-leases", "events", "deadlocks"];
 const wide = { width: 1280, height: 800 }, narrow = { width: 320, height: 640 };
 // zoomed is wide at a zoom of 200 %: half as many CSS pixels, each drawn as two. Playwright cannot operate the zoom itself.
 const zoomed = { viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 };
@@ -81,7 +81,7 @@ for (const path of views) {
 }
 
 test("locks come, change and go without a reload, and the focus stays", async () => {
-  const page = await open("");
+  const page = await open("locks");
   await live(page);
   await row(page, "orders.42").getByRole("cell", { name: "1", exact: true }).first().waitFor();
   assert.match(await row(page, "orders.43").textContent(), /<script>alert\(1\)<\/script>/);
@@ -99,7 +99,7 @@ test("the focus stays when rows above and below go, come and change their places
   const names = [1, 2, 3, 4, 5].map((n) => `focus.${n}`);
   const acquire = (name) => service.run("acquire", name, "--owner", "worker-9", "--ttl", "1h");
   await Promise.all(names.map(acquire));
-  const page = await open("?pattern=focus.*");
+  const page = await open("locks?pattern=focus.*");
   await live(page);
   const shown = await page.locator("#live tbody th a").allTextContents();
   assert.equal(shown.length, names.length);
@@ -124,7 +124,7 @@ test("the focus stays when rows above and below go, come and change their places
 });
 
 test("the filter selects, and explains a wrong pattern", async () => {
-  const page = await open("");
+  const page = await open("locks");
   await page.getByLabel("Pattern").fill("batch.*");
   await page.getByRole("button", { name: "Show" }).click();
   await row(page, "batch.1").waitFor();
@@ -165,21 +165,77 @@ for (const javaScriptEnabled of [true, false]) {
     const name = `break.${javaScriptEnabled}`;
     await service.run("acquire", name, "--owner", "worker-7", "--ttl", "1h");
     const page = await open(`lock?name=${name}`, { javaScriptEnabled });
-    const attempt = async (token) => {
-      await page.getByLabel("Token of the holder").fill(token);
+    const attempt = async () => {
       await page.getByLabel("Reason").fill("the worker hangs");
+      await page.getByLabel("worker-7, token 1").check();
       await page.getByRole("button", { name: "Break the lease" }).click();
     };
-    await attempt("7");
+    await page.getByLabel("worker-7, token 1").evaluate((e) => (e.value = "7")); // another one than that of the holder
+    await attempt();
     await page.getByRole("alert").getByText("the lease is not broken").waitFor();
     assert.equal(await page.getByLabel("Reason").inputValue(), "the worker hangs");
-    await attempt("1");
+    await attempt();
     await page.getByText("The lease with token 1 is broken.").waitFor();
     await page.getByText("The lock is free.").waitFor();
-    await page.getByRole("cell", { name: "reason: the worker hangs" }).waitFor();
+    await page.getByRole("cell", { name: /reason: page of n1 from 127.0.0.1: the worker hangs/ }).waitFor();
     assert.match(await service.run("get", name), /free/);
+    assert.equal(await page.getByRole("button", { name: "Break the lease" }).count(), 0, "there is nothing to break");
   });
 }
+
+test("a loss is confirmed where a lease cannot be broken", async () => {
+  await service.run("acquire", "disk.8", "--confirm", "--owner", "worker-4", "--ttl", "1h");
+  await service.run("break", "disk.8", "--token", "1", "--reason", "it hangs");
+  const page = await open("lock?name=disk.8");
+  await live(page);
+  assert.equal(await page.getByRole("button", { name: "Break the lease" }).count(), 0);
+  await page.getByLabel("How the holder was stopped").fill("it is switched off");
+  await page.getByLabel("worker-4, token 1").check();
+  await page.getByRole("button", { name: "Confirm the loss" }).click();
+  await page.getByText("The lease with token 1 is confirmed.").waitFor();
+  await page.getByRole("cell", { name: /page of n1 from 127.0.0.1: it is switched off/ }).waitFor();
+  await page.getByText("The lock is free.").waitFor();
+});
+
+test("what is typed stays while the lock is held, and goes with the lease", async () => {
+  await service.run("acquire", "typed.1", "--owner", "worker-4", "--ttl", "1h");
+  const page = await open("lock?name=typed.1");
+  await live(page);
+  const sure = page.getByLabel("worker-4, token 1"), waits = page.getByRole("table", { name: "Queue" });
+  await page.getByLabel("Reason").fill("it hangs");
+  await sure.check();
+  const waiter = service.begin("acquire", "typed.1", "--owner", "worker-5", "--wait", "1h", "--ttl", "1h");
+  await waits.getByText("worker-5").waitFor();
+  assert.equal(await page.getByLabel("Reason").inputValue(), "it hangs");
+  assert.ok(await sure.isChecked());
+  await service.run("release", "typed.1", "--owner", "worker-4");
+  await waits.waitFor({ state: "detached" });
+  await page.getByLabel("worker-5, token 2").waitFor();
+  assert.equal(await sure.count(), 0, "the lease is over");
+  assert.ok(!(await page.getByLabel("worker-5, token 2").isChecked()), "it was another lease");
+  waiter.kill();
+});
+
+test("tables are sorted by links, and say so", async () => {
+  const page = await open("cluster", { javaScriptEnabled: false });
+  const shards = page.getByRole("table", { name: "Shards" });
+  assert.equal(await shards.getByRole("columnheader", { name: "Shard", exact: true }).getAttribute("aria-sort"), "ascending");
+  await shards.getByRole("link", { name: "Leases" }).click();
+  assert.equal(await shards.getByRole("columnheader", { name: "Leases" }).getAttribute("aria-sort"), "descending");
+  const leases = await shards.locator("tbody tr").evaluateAll((rows) => rows.map((r) => Number(r.cells[5].textContent)));
+  assert.deepEqual(leases, leases.toSorted((a, b) => b - a));
+});
+
+test("owners that wait for one another are shown", async () => {
+  await service.run("acquire", "dead.a", "--owner", "A", "--ttl", "1h");
+  await service.run("acquire", "dead.b", "--owner", "B", "--ttl", "1h");
+  const waiters = [["dead.a", "B"], ["dead.b", "A"]].map(([name, owner]) => service.begin("acquire", name, "--owner", owner, "--wait", "1h"));
+  const page = await open("deadlocks?pattern=dead.*");
+  const table = page.getByRole("table", { name: "Deadlock 1" });
+  await table.getByRole("row", { name: /^A dead\.b B/ }).waitFor();
+  await table.getByRole("row", { name: /^B dead\.a A/ }).waitFor();
+  for (const waiter of waiters) waiter.kill();
+});
 
 test("an action of another site is refused", async () => {
   const body = new URLSearchParams({ name: "orders.42", token: "1", reason: "another site" });
@@ -208,7 +264,7 @@ test("events come live, each once, through the restart of the node", async () =>
 });
 
 test("a view that was interrupted is fresh again", async () => {
-  const page = await open("?pattern=again.*");
+  const page = await open("locks?pattern=again.*");
   await live(page);
   await service.kill();
   await page.getByText("Not connected. Trying again.").waitFor();
@@ -236,7 +292,7 @@ test("a view that could not be read is read when the node answers", async () => 
 test("a window for whose stream there is no place tries again", async () => {
   const others = new AbortController();
   while ((await fetch(service.url + "stream/cluster", { signal: others.signal })).ok);
-  const page = await open("");
+  const page = await open("locks");
   await page.getByText("Not connected. Trying again.").waitFor();
   others.abort();
   await live(page);
@@ -258,12 +314,12 @@ test("a window in the background has no stream until it is shown", async () => {
 });
 
 test("a paused view stays as it is, and goes on when it is resumed", async () => {
-  const page = await open("?pattern=paused.*");
+  const page = await open("locks?pattern=paused.*");
   await live(page);
   await page.getByRole("button", { name: "Pause" }).click();
   assert.equal(await state(page).textContent(), "Paused.");
   await service.run("acquire", "paused.1", "--owner", "worker-8", "--ttl", "1h");
-  const other = await open("?pattern=paused.*");
+  const other = await open("locks?pattern=paused.*");
   await live(other);
   await service.run("acquire", "paused.2", "--owner", "worker-8", "--ttl", "1h");
   await row(other, "paused.2").waitFor(); // by the event stream, so the paused one would have it, too
@@ -283,12 +339,12 @@ test("without JavaScript every view has its content", async () => {
     assert.match(await page.locator("#live").textContent(), /As of \d{4}-/, path);
   }
   await page.goto(service.url);
-  await page.getByRole("link", { name: "orders.42", exact: true }).click();
+  await page.getByRole("table", { name: "Longest queues" }).getByRole("link", { name: "orders.42", exact: true }).click();
   await page.getByRole("heading", { name: "Lock" }).waitFor();
 });
 
 test("the keyboard reaches the content and the pause", async () => {
-  const page = await open("");
+  const page = await open("locks");
   await live(page);
   await page.keyboard.press("Tab");
   await page.getByRole("link", { name: "Skip to the content" }).press("Enter");
@@ -306,7 +362,7 @@ test("the keyboard reaches the content and the pause", async () => {
 test("a screen reader is told the summary, but not with each refresh, and at once what happens to the connection", async () => {
   const page = await open("about:blank");
   await page.clock.install();
-  await page.goto(service.url + "?pattern=spoken.*");
+  await page.goto(service.url + "locks?pattern=spoken.*");
   await live(page);
   assert.equal(await state(page).getAttribute("role"), "status");
   const spoken = page.locator("#spoken"), summary = page.locator("#summary");
@@ -356,10 +412,18 @@ test("a view of very many changes shows the newest, and says so", async () => {
 });
 
 test("screenshots for the documentation", { skip: !screenshots }, async () => {
-  const page = await open("lock?name=orders.42", { viewport: { width: 900, height: 500 } });
-  for (const [name, path] of Object.entries({ locks: "?pattern=orders.*", lock: "lock?name=orders.42" })) {
-    await page.goto(service.url + path);
+  const shots = {
+    overview: ["", { viewport: { width: 1000, height: 700 } }],
+    "overview-dark": ["", { viewport: { width: 1000, height: 700 }, colorScheme: "dark" }],
+    "overview-phone": ["", { viewport: { width: 320, height: 640 } }],
+    locks: ["locks?pattern=orders.*", { viewport: { width: 1000, height: 400 } }],
+    lock: ["lock?name=orders.42", { viewport: { width: 900, height: 500 } }],
+  };
+  for (const [name, [path, options]] of Object.entries(shots)) {
+    const page = await open(path, options);
     await live(page);
-    await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
+    await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: name !== "overview-phone" });
+    await context.close();
+    context = undefined;
   }
 });

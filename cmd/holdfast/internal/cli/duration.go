@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -29,13 +28,16 @@ func (d *Duration) Set(text string) error {
 	case err != nil:
 		return errors.New("a duration such as 30s, 1m30s or 500ms")
 	case value < d.min || value > d.max:
-		return fmt.Errorf("%s to %s", display.Duration(d.min), display.Duration(d.max))
+		return errors.New(d.Bounds())
 	case value%time.Millisecond != 0:
 		return errors.New("whole milliseconds")
 	}
 	d.Duration, d.given = value, text
 	return nil
 }
+
+// Bounds names the shortest and the longest duration.
+func (d *Duration) Bounds() string { return display.Duration(d.min) + " to " + display.Duration(d.max) }
 
 // Type implements [pflag.Value].
 func (d *Duration) Type() string { return "DURATION" }

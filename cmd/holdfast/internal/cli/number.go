@@ -24,11 +24,14 @@ func (n *Number) Set(text string) error {
 	case errors.Is(err, strconv.ErrSyntax):
 		return errors.New("a whole number")
 	case err != nil || value < n.min || value > n.max:
-		return fmt.Errorf("%d to %d", n.min, n.max)
+		return errors.New(n.Bounds())
 	}
 	n.Value = value
 	return nil
 }
+
+// Bounds names the least and the greatest value.
+func (n *Number) Bounds() string { return fmt.Sprintf("%d to %d", n.min, n.max) }
 
 // Type implements [pflag.Value].
 func (n *Number) Type() string { return "NUMBER" }

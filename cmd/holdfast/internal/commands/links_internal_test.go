@@ -16,7 +16,7 @@ const repository = "../../../.."
 
 // dueFiles are pages of the plan of the documentation to which others already link.
 var dueFiles = []string{"README", "choose", "compatibility", "concepts", "guards", "kubernetes", "limits", "metrics", "move", "recipes",
-	"runbooks", "service", "settings", "tutorial"}
+	"service", "settings", "tutorial"}
 
 var (
 	fencedCode = regexp.MustCompile("(?ms)^\\s*(```|~~~).*?^\\s*(```|~~~)\\s*$")

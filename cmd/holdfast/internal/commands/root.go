@@ -69,7 +69,7 @@ holder whose lease has ended.`,
 	addCommands(root, groupLocks, lock.New(), lock.NewElect(), agent.New())
 	addCommands(root, groupServer, operate.Commands(programVersion())...)
 	addCommands(root, groupServer, serve.New(programVersion(), p.Trace), access.New())
-	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newManual(p))
+	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newManual(p), newSettings())
 	addCommands(root, groupTopics,
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesTopic},
 		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file",

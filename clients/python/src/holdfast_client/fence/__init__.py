@@ -3,7 +3,7 @@
 A guard keeps the highest token that it has accepted for each resource, the mark. It refuses a lower token, accepts an
 equal one, and raises the mark to a higher one, in the same atomic step as the write. holdfast_client.fence.file guards
 the files of a directory, holdfast_client.fence.sqlalchemy the rows of a PostgreSQL database. They share their marks
-with the guards of other languages: https://github.com/holdfast-io/holdfast/blob/main/docs/fencing.md
+with the guards of other languages: https://github.com/holdfast-io/holdfast/blob/main/docs/guards.md
 """
 
 from ._claim import Claim, Claims
