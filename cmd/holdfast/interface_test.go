@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// removed has the flags of the former version that this one has not, and that CHANGELOG.md announces as gone. See
-// docs/compatibility.md for what may be removed when.
+// removed has the flags of the former version that this one has not. See docs/compatibility.md for what may be removed
+// when.
 var removed = []string{"--cluster-tls-ca", "--cluster-tls-cert", "--cluster-tls-key", "--http-tls-cert", "--http-tls-key",
 	"--idle-after", "--reentrant", "--remember", "--socks-proxy", "--watch"}
 

@@ -24,7 +24,6 @@ func main() {
 	flag.StringVar(&o.commit, "commit", "", "`HASH` of the commit of the tags")
 	flag.StringVar(&o.source, "source", "", "`HASH` of the commit that this one was made from")
 	flag.StringVar(&o.toolchain, "go", "", "`VERSION` of Go that built the packages")
-	flag.StringVar(&o.builder, "builder", "", "`URI` of who ran the build; empty: a person")
 	key := flag.String("key", "", "`FILE` with the private key, ECDSA P-256 in PEM; empty: nothing is signed")
 	flag.Parse()
 	if flag.NArg() != 1 || o.version == "" || o.commit == "" || o.source == "" || o.toolchain == "" {

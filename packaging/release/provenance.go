@@ -14,7 +14,6 @@ type origin struct {
 	version        string // 1.2.3-rc.1
 	commit, source string // the commit of the tags, and that of the branch which it was made from
 	toolchain      string // as `go env GOVERSION` prints it
-	builder        string // a URI; empty: a person
 }
 
 // statement is a statement of in-toto with a predicate of SLSA: https://slsa.dev/spec/v1.0/provenance.
@@ -53,7 +52,7 @@ type runDetails struct {
 	} `json:"builder"`
 }
 
-// howReleased is the page that describes what a build of this type does.
+// howReleased describes what a build of this type does, and who runs it: a person, on any machine.
 const howReleased = repository + "/blob/main/CONTRIBUTING.md#releasing"
 
 // provenance returns the statement on the files of a release. It has no time and no number of the run, which would
@@ -72,10 +71,7 @@ func provenance(o origin, sums []checksums.Sum) ([]byte, error) {
 			{"git+" + repository, map[string]string{"gitCommit": o.source}},
 		},
 	}
-	s.Predicate.RunDetails.Builder.ID = o.builder
-	if o.builder == "" {
-		s.Predicate.RunDetails.Builder.ID = howReleased
-	}
+	s.Predicate.RunDetails.Builder.ID = howReleased
 	content, err := json.MarshalIndent(s, "", "  ")
 	return append(content, '\n'), err
 }

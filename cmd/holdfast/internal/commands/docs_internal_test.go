@@ -119,8 +119,15 @@ func TestCommandsOfThePages(t *testing.T) {
 		}
 	}
 	collect(root)
-	for _, name := range []string{"cli.md", "deploy.md", "operate.md", "backup.md", "monitor.md", "failures.md", "access.md", "secured.md",
-		"page.md", "tenants.md", "identity.md", "runbooks.md"} {
+	pages, err := filepath.Glob(docs + "/*.md")
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("%d pages, error %v", len(pages), err)
+	}
+	for _, page := range append(pages, docs+"/../README.md") {
+		name, err := filepath.Rel(docs, page)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for line := range strings.Lines(pageOf(t, name)) {
 			for _, invocation := range words(line, "(?:^ {4}(?:\\$ )?|`)(?:bin/)?(holdfast [a-z][^`\n]*)") {
 				for _, flag := range words(invocation, `[ \[]--([a-z][a-z-]*[a-z])`) {
