@@ -17,8 +17,8 @@ import (
 var removed = []string{"--cluster-tls-ca", "--cluster-tls-cert", "--cluster-tls-key", "--http-tls-cert",
 	"--http-tls-key", "--idle-after", "--reentrant", "--remember", "--socks-proxy", "--watch"}
 
-// Commands, flags, exit codes and metrics of the former version are there in this one: exit codes with their meaning, and
-// metrics with their type and labels.
+// Commands, flags, exit codes and metrics of the former version are there in this one: exit codes with their meaning,
+// and metrics with their type and labels.
 func TestFormerInterface(t *testing.T) {
 	t.Parallel()
 	before, now := interfaceOf(t, stand.BinaryAt(t, *former)), interfaceOf(t, stand.Binary(t))
