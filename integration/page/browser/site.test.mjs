@@ -52,7 +52,7 @@ async function open(path, options = {}) {
   page.on("pageerror", (e) => problems.push(String(e)));
   page.on("request", (r) => r.url().startsWith(url) || r.url().startsWith("data:") || problems.push(r.url()));
   await page.goto(url + path);
-  await page.locator("main h1").waitFor();
+  await page.waitForFunction(() => document.querySelector("#app").__vue_app__); // from then on buttons do something
 }
 
 async function checkAccessible(what) {
@@ -72,7 +72,7 @@ async function load() {
   await button("Play").waitFor();
 }
 
-for (const [path, name] of [["", "start"], ["docs/wire.html", "wire"], ["docs/fencing.html", "fencing"]]) {
+for (const [path, name] of [["", "start"], ["docs/concepts.html", "concepts"], ["docs/fencing.html", "fencing"]]) {
   for (const colorScheme of ["light", "dark"]) {
     test(`/${path} is accessible, ${colorScheme}, and fits a phone`, async () => {
       await open(path, { colorScheme });
