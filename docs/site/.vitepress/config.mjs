@@ -1,6 +1,6 @@
 // The site of the Markdown in the repository. Nothing is copied: a page is the file that the repository has.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { defineConfig } from "vitepress";
 import { files, root, sidebar, summaryOf, urlOf } from "./pages.mjs";
@@ -52,9 +52,13 @@ export default defineConfig({
     return [["link", { rel: "alternate", type: "text/markdown", href: base + pageData.filePath }]];
   },
   buildEnd({ outDir }) {
-    for (const file of files) {
+    const copy = (file) => {
       mkdirSync(dirname(join(outDir, file)), { recursive: true });
       copyFileSync(join(root, file), join(outDir, file));
+    };
+    for (const file of files) {
+      copy(file);
+      for (const [, image] of readFileSync(join(root, file), "utf8").matchAll(/!\[[^\]]*\]\(([^):]+)\)/g)) copy(posix.join(posix.dirname(file), image));
     }
     writeFileSync(join(outDir, "llms.txt"), index());
   },

@@ -1,10 +1,10 @@
 // The site of the documentation in Chromium, as make site has written it.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { readdir, readFile } from "node:fs/promises";
+import { access, readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { after, afterEach, before, test } from "node:test";
-import { extname, join } from "node:path";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AxeBuilder } from "@axe-core/playwright";
 import { chromium } from "playwright-core";
@@ -52,7 +52,7 @@ async function open(path, options = {}) {
   page.on("pageerror", (e) => problems.push(String(e)));
   page.on("request", (r) => r.url().startsWith(url) || r.url().startsWith("data:") || problems.push(r.url()));
   await page.goto(url + path);
-  await page.locator("main h1").waitFor();
+  await page.waitForFunction(() => document.querySelector("#app").__vue_app__); // from then on buttons do something
 }
 
 async function checkAccessible(what) {
@@ -72,7 +72,7 @@ async function load() {
   await button("Play").waitFor();
 }
 
-for (const [path, name] of [["", "start"], ["docs/wire.html", "wire"], ["docs/fencing.html", "fencing"]]) {
+for (const [path, name] of [["", "start"], ["docs/concepts.html", "concepts"], ["docs/fencing.html", "fencing"]]) {
   for (const colorScheme of ["light", "dark"]) {
     test(`/${path} is accessible, ${colorScheme}, and fits a phone`, async () => {
       await open(path, { colorScheme });
@@ -138,7 +138,7 @@ test("a reader pauses a worker, and time passes and stops", async () => {
   assert.deepEqual(problems, []);
 });
 
-// VitePress checks that pages exist. This is about the places in them, and the Markdown beside each page.
+// VitePress checks that pages exist. This is about the places in them, and the Markdown beside each page with its images.
 test("each link inside the site leads to a place, and each page has its Markdown", async () => {
   const files = (await readdir(site, { recursive: true })).filter((f) => f.endsWith(".html") && f !== "404.html");
   assert.ok(files.length > 40, `${files.length} pages`);
@@ -153,7 +153,9 @@ test("each link inside the site leads to a place, and each page has its Markdown
       if (!target || (id && !target.includes(`id="${id}"`))) dead.push(`${path}: ${href}`);
     }
     const markdown = text.match(/<link rel="alternate" type="text\/markdown" href="([^"]+)"/)?.[1];
-    assert.match(await readFile(join(site, markdown ?? "none"), "utf8"), /^# /m, path);
+    const source = await readFile(join(site, markdown ?? "none"), "utf8");
+    assert.match(source, /^# /m, path);
+    for (const [, image] of source.matchAll(/!\[[^\]]*\]\(([^):]+)\)/g)) await access(join(site, dirname(markdown), image));
   }
   assert.deepEqual(dead, []);
 });
