@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // The Go program in README.md takes a lock and writes under its token, twice.
@@ -42,5 +44,24 @@ func TestExampleOfREADME(t *testing.T) {
 	}
 	if got, err := os.ReadFile(filepath.Join(folder, "7.txt")); err != nil || string(got) != "paid\npaid\n" {
 		t.Errorf("the file has %q, %v", got, err)
+	}
+}
+
+// The commands of README.md after the start of a node are done.
+func TestCommandsOfREADME(t *testing.T) {
+	t.Parallel()
+	readme := string(stand.Value(os.ReadFile("../../README.md"))(t))
+	commands := regexp.MustCompile(`(?m)^    bin/holdfast ([^#\n]*)`).FindAllStringSubmatch(readme, -1)
+	if len(commands) != 3 {
+		t.Fatalf("README.md has %d commands", len(commands))
+	}
+	p := serve(t)
+	for i, want := range []string{`(?s)^acquired orders\.43.*token 1`, `(?s)orders\.43 +me +1 `, `^000000000000001\n$`} {
+		j := prepare(t, exec.Command("bash", "-c", "exec "+stand.Binary(t)+" "+commands[i][1]), []string{"NATS_URL=" + p.url})
+		j.launch(t)
+		j.wait(t)
+		if !regexp.MustCompile(want).MatchString(j.out.String()) || !j.cmd.ProcessState.Success() {
+			t.Errorf("%s: %v, %q, %q", commands[i][1], j.cmd.ProcessState, j.out, j.log)
+		}
 	}
 }

@@ -399,6 +399,36 @@ async def test_bad_clients(nc: Connection) -> None:
             client.lock("a", on_lost="other")  # type: ignore[arg-type]
 
 
+async def test_rankings(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
+    first = await client.acquire(f"{name}.first")
+    second = await client.acquire(f"{name}.second")
+    async with asyncio.TaskGroup() as waits:
+        waits.create_task(wait_and_release(other, second.name))
+        await until_waiting(client, second.name)
+        while (await client.longest_waits(second.name))[0].oldest < 0.005:
+            await asyncio.sleep(0.005)
+        for n in (1, 2):
+            waits.create_task(wait_and_release(other, first.name))
+            await until_waiting(client, first.name, n)
+        queues = await client.longest_queues(f"{name}.*")
+        assert [(q.name, q.waiting) for q in queues] == [(first.name, 2), (second.name, 1)]
+        assert queues[0].holder is not None
+        assert queues[0].holder.token == first.token
+        longest = await client.longest_waits(f"{name}.*", limit=1)
+        assert [q.name for q in longest] == [second.name]
+        assert longest[0].oldest >= 0
+        assert [lease.name for lease in await client.longest_holds(f"{name}.*", limit=1)] == [first.name]
+        await first.release()
+        await second.release()
+    for limit in (0, 1001):
+        with pytest.raises(holdfast_client.Invalid, match="limit: 1 to 1000"):
+            await client.longest_queues(limit=limit)
+
+
+async def wait_and_release(client: holdfast_client.Client, name: str) -> None:
+    await (await client.acquire(name)).release()
+
+
 async def test_list(client: holdfast_client.Client, name: str) -> None:
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}") for i in range(20)))
     listed = [lease async for lease in client.list(f"{name}.*")]

@@ -6,11 +6,12 @@ import { Ends } from "./ends.js";
 import { ClosedError, InvalidError, LockLostError, UnknownOutcomeError } from "./errors.js";
 import { nullIfHeld } from "./failures.js";
 import type { Handle, LockRequest } from "./handle.js";
-import type { LockEvent, LockState } from "./lease.js";
+import type { LockEvent, LockInfo, LockState } from "./lease.js";
 import type { Held } from "./leases.js";
 import { Lock, type Holding } from "./lock.js";
 import { requestOf, settingsOf, type LockOptions, type Options } from "./options.js";
 import { getState, queryAll, type LockSnapshot } from "./query.js";
+import { rankedLeases, rankedQueues, type QueueInfo, type RankingOptions } from "./ranking.js";
 import { Sessions } from "./sessions.js";
 import { signalOf, type CallOptions } from "./signals.js";
 import { checkPattern, Watch } from "./watch.js";
@@ -125,6 +126,26 @@ export class Holdfast implements AsyncDisposable {
    */
   async query(pattern = ">", options: CallOptions = {}): Promise<LockSnapshot> {
     return queryAll(this.#core, checkPattern("query", pattern), signalOf("query", options));
+  }
+
+  /**
+   * Returns the locks for which most requests wait, of all names whose key the pattern selects, the longest queue first.
+   * A lock that is held back after a loss is among them, without a holder.
+   *
+   * @throws InvalidError, UnavailableError, OverloadedError, ClosedError.
+   */
+  async longestQueues(pattern = ">", options: RankingOptions = {}): Promise<QueueInfo[]> {
+    return rankedQueues(this.#core, "QUEUE", checkPattern("ranking", pattern), options);
+  }
+
+  /** Is as {@link longestQueues}, with the lock first for which a request has waited longest. */
+  async longestWaits(pattern = ">", options: RankingOptions = {}): Promise<QueueInfo[]> {
+    return rankedQueues(this.#core, "WAIT", checkPattern("ranking", pattern), options);
+  }
+
+  /** Returns the leases that are held, the one that was granted first first; otherwise as {@link longestQueues}. */
+  async longestHolds(pattern = ">", options: RankingOptions = {}): Promise<LockInfo[]> {
+    return rankedLeases(this.#core, checkPattern("ranking", pattern), options);
   }
 
   /**

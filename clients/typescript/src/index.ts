@@ -6,6 +6,7 @@
 export { Holdfast, holdfast } from "./client.js";
 export { connectWith } from "./connect.js";
 export type { LockSnapshot } from "./query.js";
+export type { QueueInfo, RankingOptions } from "./ranking.js";
 export { Lock } from "./lock.js";
 export type { LockOptions, Options } from "./options.js";
 export type { CallOptions } from "./signals.js";

@@ -50,7 +50,7 @@ export interface Notice {
 export interface ListReply {
   leases?: WireLease[];
   next?: string;
-  queues?: { resource?: string; waiters?: WireWaiter[] }[];
+  queues?: { resource?: string; waiters?: WireWaiter[]; waiting?: number; oldest_ms?: number }[];
 }
 
 interface WireWaiter {

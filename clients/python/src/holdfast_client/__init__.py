@@ -27,7 +27,7 @@ from ._errors import (
     UnknownOutcome,
 )
 from ._key import encode_key, shard_of
-from ._lease import Event, EventKind, HeldBack, Lease, LockState
+from ._lease import Event, EventKind, HeldBack, Lease, LockState, Queue
 from ._lock import HeldLock, JeopardyHook, Lock
 from ._options import Duration, LockOptions, Mode, OnLost
 from ._scope import LockScope
@@ -45,6 +45,7 @@ __all__ = [
     "CacheStats",
     "Lease",
     "LockState",
+    "Queue",
     "HeldBack",
     "Event",
     "EventKind",

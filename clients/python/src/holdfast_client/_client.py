@@ -22,7 +22,7 @@ from ._failures import refused
 from ._handle import Handle
 from ._handles import Handles
 from ._key import encode_key, normalize
-from ._lease import HeldBack, Lease, LockState
+from ._lease import HeldBack, Lease, LockState, Queue
 from ._lock import JeopardyHook, Lock
 from ._options import (
     Duration,
@@ -37,6 +37,7 @@ from ._options import (
     check_ttl,
     seconds,
 )
+from ._ranking import ranked_leases, ranked_queues
 from ._scope import LockScope
 from ._sender import Answer
 from ._use import Use
@@ -186,6 +187,28 @@ class Client:
             after, m["after"] = m.get("after", ""), a.reply.get("next", "")
             if m["after"] in ("", after):
                 return
+
+    async def longest_queues(self, pattern: str = "", limit: int = 100) -> tuple[Queue, ...]:
+        """Return the resources for which most requests wait, also if they are held back after a loss.
+
+        Args:
+            pattern: as of list.
+            limit: how many at most, 1 to 1000.
+
+        Raises:
+            Unavailable: there was no answer in time.
+            Invalid: the pattern or the limit breaks a rule, or the deployment has no rankings.
+            Closed: the client is closed.
+        """
+        return await ranked_queues(self._start("list"), "QUEUE", pattern, limit)
+
+    async def longest_waits(self, pattern: str = "", limit: int = 100) -> tuple[Queue, ...]:
+        """Return the resources for which a request has waited longest. The rest is as of longest_queues."""
+        return await ranked_queues(self._start("list"), "WAIT", pattern, limit)
+
+    async def longest_holds(self, pattern: str = "", limit: int = 100) -> tuple[Lease, ...]:
+        """Return the leases that were granted first of those held. The rest is as of longest_queues."""
+        return await ranked_leases(self._start("list"), pattern, limit)
 
     def cache_stats(self) -> CacheStats:
         """Return how many cached leases the client has, and how often they were used."""

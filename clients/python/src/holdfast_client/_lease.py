@@ -108,6 +108,23 @@ class LockState:
 
 
 @dataclass(frozen=True, slots=True)
+class Queue:
+    """What waits for a resource, as the owner of its shard has it in memory.
+
+    Attributes:
+        name: the resource.
+        waiting: how many requests wait.
+        oldest: how long the first of them has waited at the present owner of the shard, in seconds.
+        holder: the oldest lease of the resource; None: nobody holds it, as after a loss that holds it back.
+    """
+
+    name: str
+    waiting: int
+    oldest: float
+    holder: Lease | None
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """A change of a lease, published after it was committed.
 

@@ -30,7 +30,7 @@ from ._client import Client as AsyncClient
 from ._connect import connect
 from ._core import Process
 from ._errors import Closed, HoldfastError, LockLost
-from ._lease import Event, Lease, LockState
+from ._lease import Event, Lease, LockState, Queue
 from ._lock import HeldLock
 from ._lock import Lock as AsyncLock
 from ._options import Duration, LockOptions
@@ -268,6 +268,18 @@ class Client:
         finally:
             if self._loop.alive:
                 self._loop.call(leases.aclose, None)
+
+    def longest_queues(self, pattern: str = "", limit: int = 100) -> tuple[Queue, ...]:
+        """Return the resources for which most requests wait, as holdfast_client.Client.longest_queues does."""
+        return self._loop.call(lambda: self._client.longest_queues(pattern, limit), None)
+
+    def longest_waits(self, pattern: str = "", limit: int = 100) -> tuple[Queue, ...]:
+        """Return the resources for which a request has waited longest."""
+        return self._loop.call(lambda: self._client.longest_waits(pattern, limit), None)
+
+    def longest_holds(self, pattern: str = "", limit: int = 100) -> tuple[Lease, ...]:
+        """Return the leases that were granted first of those held."""
+        return self._loop.call(lambda: self._client.longest_holds(pattern, limit), None)
 
     def cache_stats(self) -> CacheStats:
         """Return how many cached leases the client has, and how often they were used."""

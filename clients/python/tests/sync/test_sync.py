@@ -57,6 +57,8 @@ def test_a_block_holds_the_lock(client: holdfast_client.sync.Client, other: hold
         lock.extend(60)
         lock.set({"job": "8"})
         assert [lease.metadata for lease in other.list("sync.block")] == [{"job": "8"}]
+        assert [lease.name for lease in other.longest_holds("sync.block")] == ["sync.block"]
+        assert other.longest_queues("sync.block") == other.longest_waits("sync.block") == ()
     assert not other.get("sync.block").held
     assert (lock.valid, lock.remaining, lock.lost.is_set()) == (False, 0, False)
     with pytest.raises(holdfast_client.LockReleased):

@@ -276,6 +276,31 @@ test("query shows what is held and what waits", async () => {
   await assert.rejects(waits);
 });
 
+test("rankings show what is contended", async () => {
+  const client = stand.client();
+  const [first, second] = [`rank.${stand.name()}`, `rank.${stand.name()}`];
+  await client.acquire(second);
+  await client.acquire(first);
+  const stop = new AbortController();
+  const waits = [];
+  for (const [name, waiting] of [[second, 1], [first, 1], [first, 2]] as const) {
+    waits.push(assert.rejects(client.acquire(name, { signal: stop.signal })));
+    await stand.waiting(name, waiting);
+    while (((await client.longestWaits(second))[0]?.oldest ?? 0) < 5);
+  }
+  const queues = await client.longestQueues("rank.>");
+  assert.deepEqual(queues.map(({ name, waiting, holder }) => [name, waiting, holder?.owner]), [
+    [first, 2, client.owner],
+    [second, 1, client.owner],
+  ]);
+  assert.deepEqual((await client.longestWaits("rank.>", { limit: 1 })).map(({ name }) => name), [second]);
+  assert.equal((await client.longestHolds("rank.>")).length, 2);
+  assert.deepEqual((await client.longestHolds(first)).map(({ name }) => name), [first]);
+  await assert.rejects(client.longestQueues(">", { limit: 1001 }), /limit must be an integer from 1 to 1000, not 1001/);
+  stop.abort();
+  await Promise.all(waits);
+});
+
 test("watch tells each change once, in order", async () => {
   const client = stand.client();
   const name = stand.name();
