@@ -225,6 +225,8 @@ func burst(rate int) int { return max(rate/burstsPerSecond, min(rate, minBurst))
 type TenantFigures struct {
 	Name          string
 	Held, Waiting int64
+	// MaxHeld and MaxWaiting are the limits of Held and Waiting.
+	MaxHeld, MaxWaiting int64
 	// Requests counts those that have come to this node from clients, Refused the answers OVERLOADED.
 	Requests, Refused uint64
 }
@@ -235,9 +237,10 @@ func (s *tenants) figures() []TenantFigures {
 	figures := make([]TenantFigures, 0, len(present))
 	for _, name := range slices.Sorted(maps.Keys(present)) {
 		t := present[name]
+		allowed := t.allowed.Load()
 		figures = append(figures, TenantFigures{
-			Name: name, Held: t.share.Held(), Waiting: t.share.Waiting(), Requests: t.requests.Load(),
-			Refused: t.refused.Load(),
+			Name: name, Held: t.share.Held(), Waiting: t.share.Waiting(), MaxHeld: allowed.Held,
+			MaxWaiting: allowed.Waiting, Requests: t.requests.Load(), Refused: t.refused.Load(),
 		})
 	}
 	return figures

@@ -114,6 +114,29 @@ const requests = [
   }),
 ];
 
+const tenants = [
+  graph({
+    title: 'Leases of tenants', unit: PercentUnit,
+    description: 'Leases of each tenant, of those that it may have on a node, at the node where that is most.',
+    queries: [{ expr: max(`${series('holdfast_tenant_leases')} / ${series('holdfast_tenant_leases_limit')}`, 'tenant'), legend: '{{tenant}}' }],
+  }),
+  graph({
+    title: 'Queues of tenants', unit: PercentUnit,
+    description: 'Waiting requests of each tenant, of those that may wait on a node, at the node where that is most.',
+    queries: [{ expr: max(`${series('holdfast_tenant_waiters')} / ${series('holdfast_tenant_waiters_limit')}`, 'tenant'), legend: '{{tenant}}' }],
+  }),
+  graph({
+    title: 'Requests of tenants', unit: RequestsPerSecond,
+    description: 'Requests of each tenant that nodes have taken from clients, or refused.',
+    queries: [{ expr: rate(series('holdfast_tenant_requests_total'), 'tenant'), legend: '{{tenant}}' }],
+  }),
+  graph({
+    title: 'Refused requests of tenants', unit: RequestsPerSecond,
+    description: 'Answers OVERLOADED to each tenant: a limit was reached, of the tenant or of the node.',
+    queries: [{ expr: rate(series('holdfast_tenant_refused_total'), 'tenant'), legend: '{{tenant}}' }],
+  }),
+];
+
 const locks = [
   graph({
     title: 'Leases', unit: Short,
@@ -295,6 +318,7 @@ for (const [title, panels] of Object.entries({
   Availability: availability,
   Requests: requests,
   Locks: locks,
+  Tenants: tenants,
   'Commits and events': commits,
   'Distributions (native histograms)': distributions,
   Guards: guards,

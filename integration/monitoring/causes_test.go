@@ -36,6 +36,7 @@ var causes = map[string]cause{
 	"Unsynced":   {start: unsynced, alerts: [][]string{{"HoldfastDoesNotSync"}}},
 	"OldKeys":    {start: endingCertificate, alerts: [][]string{{"HoldfastCertificateEnds"}}},
 	"Clients":    {start: clients, alerts: [][]string{{"HoldfastRefusesRequests", "HoldfastLosesMessages"}}},
+	"Tenant":     {start: tenant, alerts: [][]string{{"HoldfastTenantNearLimit", "HoldfastTenantRefused"}}},
 	"FullStream": {start: fullStream, alerts: [][]string{{"HoldfastEventsBehind"}, {"HoldfastEventsLost"}}},
 	"LateTokens": {start: lateTokens, alerts: [][]string{{"HoldfastTokensRunOut"}}},
 }

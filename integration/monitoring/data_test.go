@@ -45,15 +45,16 @@ func TestMonitoringHasData(t *testing.T) {
 // It returns where it is scraped.
 func busy(t *testing.T) (address string) {
 	t.Helper()
-	node := stand.StartAlone(t, "--max-rate", "100")
+	node, url := withTenant(t, "--max-rate", "100")
 	for i := range 8 {
-		lock(t, node.URL, fmt.Sprint("client-", i))
+		lock(t, url, "holdfast", fmt.Sprint("client-", i))
 	}
+	lock(t, url, "holdfast.tenant.ORDERS", "client")
 	return node.HTTP()
 }
 
 // lock acquires, extends and releases one resource again and again, whatever the answers are, until the test ends.
-func lock(t *testing.T, url, owner string) {
+func lock(t *testing.T, url, prefix, owner string) {
 	t.Helper()
 	nc := stand.Dial(t, url)
 	tick := time.NewTicker(20 * time.Millisecond) // the node is not alone on its machine
@@ -67,7 +68,7 @@ func lock(t *testing.T, url, owner string) {
 				if operation == "release" {
 					request = fmt.Sprintf(`{"owner":%q}`, owner)
 				}
-				_, _ = nc.Request("holdfast."+operation+".orders", []byte(request), time.Second)
+				_, _ = nc.Request(prefix+"."+operation+".orders", []byte(request), time.Second)
 				select {
 				case <-t.Context().Done():
 					return

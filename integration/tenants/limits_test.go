@@ -71,7 +71,10 @@ func TestLimits(t *testing.T) {
 	waiting(a,
 		"tenant: waiting: 1 requests wait on this node, the most that may (max-waiting of the tenants file); try later")
 	waiting(b, "waiting: 3 requests wait on this node, the most that may; try later")
-	want := []node.TenantFigures{{Name: first, Held: 2, Waiting: 1}, {Name: second, Held: 2, Waiting: 2}}
+	want := []node.TenantFigures{
+		{Name: first, Held: 2, MaxHeld: 2, Waiting: 1, MaxWaiting: 1},
+		{Name: second, Held: 2, MaxHeld: 4, Waiting: 2, MaxWaiting: 3},
+	}
 	got := s.Node().Figures().Tenants
 	for i := range got {
 		if got[i].Requests == 0 || got[i].Refused != 2 && i == 0 {

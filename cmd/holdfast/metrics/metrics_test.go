@@ -61,8 +61,9 @@ func TestValues(t *testing.T) {
 				{Status: messages.Status_INVALID, Count: 1},
 			},
 			Dropped: 1, Unread: 2, Unsent: 3, Pending: 4, Waiting: 5, LateTokens: 6,
-			Events:  actors.EventCounts{Published: 8, Behind: 9, Lost: 10},
-			Tenants: []node.TenantFigures{{Name: "A", Held: 1, Waiting: 2, Requests: 3, Refused: 4}, {Name: "B"}},
+			Events: actors.EventCounts{Published: 8, Behind: 9, Lost: 10},
+			Tenants: []node.TenantFigures{{Name: "A", Held: 1, Waiting: 2, MaxHeld: 5, MaxWaiting: 6,
+				Requests: 3, Refused: 4}, {Name: "B"}},
 		},
 		census: map[uint32]actors.Census{
 			0: {State: actors.Open, Epoch: 4, Stalled: true, LongestQueue: 3, Sessions: 1,
@@ -90,6 +91,10 @@ func TestValues(t *testing.T) {
 		 holdfast_tenant_leases{tenant="B"} 0`: "holdfast_tenant_leases",
 		`holdfast_tenant_waiters{tenant="A"} 2
 		 holdfast_tenant_waiters{tenant="B"} 0`: "holdfast_tenant_waiters",
+		`holdfast_tenant_leases_limit{tenant="A"} 5
+		 holdfast_tenant_leases_limit{tenant="B"} 0`: "holdfast_tenant_leases_limit",
+		`holdfast_tenant_waiters_limit{tenant="A"} 6
+		 holdfast_tenant_waiters_limit{tenant="B"} 0`: "holdfast_tenant_waiters_limit",
 		`holdfast_tenant_requests_total{tenant="A"} 3
 		 holdfast_tenant_requests_total{tenant="B"} 0`: "holdfast_tenant_requests_total",
 		`holdfast_tenant_refused_total{tenant="A"} 4

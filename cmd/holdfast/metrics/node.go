@@ -65,8 +65,11 @@ var (
 
 	tenantLeases = desc("tenant_leases",
 		"The leases of a tenant in the shards of this node, held_back ones included.", "tenant")
-	tenantWaiters  = desc("tenant_waiters", "The requests of a tenant that wait in a queue.", "tenant")
-	tenantRequests = desc("tenant_requests_total",
+	tenantWaiters   = desc("tenant_waiters", "The requests of a tenant that wait in a queue.", "tenant")
+	tenantMaxLeases = desc("tenant_leases_limit", "The leases that a tenant may have in the shards of this node.",
+		"tenant")
+	tenantMaxWaiters = desc("tenant_waiters_limit", "The requests of a tenant that may wait on this node.", "tenant")
+	tenantRequests   = desc("tenant_requests_total",
 		"The requests of a tenant that this node has taken from clients, or refused.", "tenant")
 	tenantRefused = desc("tenant_refused_total", "The answers OVERLOADED to a tenant.", "tenant")
 
@@ -164,6 +167,8 @@ func (s sink) figures(f node.Figures) {
 	for _, t := range f.Tenants {
 		s.gauge(tenantLeases, t.Held, t.Name)
 		s.gauge(tenantWaiters, t.Waiting, t.Name)
+		s.gauge(tenantMaxLeases, t.MaxHeld, t.Name)
+		s.gauge(tenantMaxWaiters, t.MaxWaiting, t.Name)
 		s.counter(tenantRequests, t.Requests, t.Name)
 		s.counter(tenantRefused, t.Refused, t.Name)
 	}
