@@ -14,9 +14,6 @@ import (
 
 const repository = "../../../.."
 
-// dueFiles are pages of the plan of the documentation to which others already link.
-var dueFiles = []string{"concepts"}
-
 var (
 	fencedCode = regexp.MustCompile("(?ms)^\\s*(```|~~~).*?^\\s*(```|~~~)\\s*$")
 	inlineCode = regexp.MustCompile("`[^`\n]*`")
@@ -85,10 +82,6 @@ func deadLink(pages map[string]map[string]bool, from, link string) string {
 		target = filepath.ToSlash(filepath.Join(filepath.Dir(from), path))
 	}
 	if _, err := os.Stat(filepath.Join(repository, target)); err != nil {
-		if name, isPage := strings.CutSuffix(strings.TrimPrefix(target, "docs/"), ".md"); isPage &&
-			slices.Contains(dueFiles, name) {
-			return ""
-		}
 		return "there is no " + target
 	}
 	if names, isPage := pages[target]; isPage && anchor != "" && !names[anchor] {
