@@ -82,7 +82,7 @@ func (d *deployment) disk(r *Result, name string) string {
 	}
 	if s.Fault != "" {
 		r.problem(fmt.Sprintf("node %s cannot store: %s", node, display.OneLine(s.Fault)),
-			"its copies of the shards fall behind, and without a majority of copies the shards stop",
+			"its replicas fall behind, and without a majority of replicas the shards stop",
 			fmt.Sprintf("free space on the disk of %s, or replace it; the node stores again by itself within 30 s",
 				node))
 		r.as("HoldfastStorageFault")

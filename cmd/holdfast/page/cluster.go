@@ -116,9 +116,9 @@ func bucketOf(b jetstream.Inspection) (text string, ill bool) {
 	case b.Silent != nil:
 		return "no leader", true
 	case len(b.Servers) == 0:
-		return "1 copy", false
+		return "1 replica", false
 	}
-	parts := []string{plural(len(b.Servers), "copy", "copies") + ", " + b.Servers[0] + " leads"}
+	parts := []string{plural(len(b.Servers), "replica", "replicas") + ", " + b.Servers[0] + " leads"}
 	if len(b.Away) > 0 {
 		parts = append(parts, strings.Join(b.Away, ", ")+" away")
 	}
@@ -131,7 +131,7 @@ func bucketOf(b jetstream.Inspection) (text string, ill bool) {
 func (r *shardRow) take(x actors.Census) {
 	r.Here, r.Epoch, r.State = true, x.Epoch, x.State.String()
 	if x.Stalled {
-		r.State = "stalled: JetStream confirms nothing"
+		r.State = "stalled: JetStream confirms no commit"
 	}
 	r.Leases = x.Exclusive + x.Shared + x.EphemeralExclusive + x.EphemeralShared
 	r.HeldBack, r.Waiting, r.Queue, r.Sessions = x.HeldBack, x.Waiting, x.LongestQueue, x.Sessions

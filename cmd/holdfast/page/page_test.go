@@ -260,7 +260,7 @@ func TestViews(t *testing.T) {
 		"host = blade", "acquired", "All changes that the journal retains")
 	s.want("/lock?name=unknown", 200, "The lock is free.", "The last token is 0.")
 	s.want("/sessions", 200, "No lease of this selection is in a session.")
-	s.want("/cluster", 200, "1 node runs.", "<td>stand</td><td>1 copy")
+	s.want("/cluster", 200, "1 node runs.", "<td>stand</td><td>1 replica")
 	s.eventually("/events", "2 changes are shown.", "orders.1", "pool")
 	s.want("/static/page.js", 200, "EventSource")
 	s.want("/static/page.css", 200, "prefers-color-scheme")

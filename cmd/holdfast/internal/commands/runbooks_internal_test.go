@@ -48,3 +48,23 @@ func TestLogLinesOfTheRunbooks(t *testing.T) {
 		}
 	}
 }
+
+// Each text of the table of words is in the code or in the alerts.
+func TestWordsOfTheRunbooks(t *testing.T) {
+	_, table, _ := strings.Cut(pageOf(t, "runbooks.md"), "\n## Words\n")
+	texts := words(table, "`([^`]+)`")
+	if len(texts) < 10 {
+		t.Fatalf("the table has the texts %q: the test is vacuous", texts)
+	}
+	var all strings.Builder
+	sources(t, []string{".go", ".html", ".yml"}, func(path, text string) {
+		if !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, ".test.yml") {
+			all.WriteString(text)
+		}
+	})
+	for _, text := range texts {
+		if !strings.Contains(all.String(), text) {
+			t.Errorf("no log, check, page or alert says %q", text)
+		}
+	}
+}
