@@ -86,24 +86,23 @@ func (g *grants) told(id leaseID, token holdfast.Token, at int64) *grant {
 	return lease
 }
 
-// next returns the earliest known grant behind one that it excludes, nil if there is none.
-func (g *grants) next(id leaseID, shared bool) *grant {
+// next returns the earliest known grant behind one that it excludes; found is false if there is none.
+func (g *grants) next(id leaseID, shared bool) (next grant, found bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	this := g.all[id]
 	if this == nil || g.lease(id).broken {
-		return nil
+		return grant{}, false
 	}
-	var next *grant
 	for _, other := range g.all {
 		if other.resource != id.resource || other.number <= this.number || shared && other.shared {
 			continue
 		}
-		if next == nil || other.known < next.known {
-			next = other
+		if !found || other.known < next.known {
+			next, found = *other, true
 		}
 	}
-	return next
+	return next, found
 }
 
 // runOut returns the leases of these owners that have run out since a moment.

@@ -143,7 +143,7 @@ func (r *run) violations(ctx context.Context) (found []error) {
 	}
 	for _, l := range locks {
 		end := r.driver.until(l)
-		if next := r.d.grants.next(l.leaseID, l.shared); next != nil && next.known < end {
+		if next, excluded := r.d.grants.next(l.leaseID, l.shared); excluded && next.known < end {
 			found = append(found,
 				fmt.Errorf("lock %q on %q, token %s, was taken for held %d µs after %q was granted token %s",
 					l.name, l.resource, l.token, (end-next.known)/1000, next.owner, next.token))
