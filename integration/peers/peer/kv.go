@@ -57,7 +57,7 @@ func openBuckets(ctx context.Context, d *Deployment, ncs []*nats.Conn, nodes int
 		if err != nil {
 			return nil, err
 		}
-		if err := b.watch(d); err != nil {
+		if err := d.processes[0].WaitReady(ctx, func(context.Context) error { return b.watch(d) }); err != nil {
 			return nil, err
 		}
 		buckets = append(buckets, b)

@@ -13,8 +13,12 @@ func addPublish(ctx context.Context, d *Deployment, nc *nats.Conn, nodes int) er
 	if err != nil {
 		return err
 	}
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "BARE", Subjects: []string{"bare"},
-		Replicas: nodes}); err != nil {
+	err = d.processes[0].WaitReady(ctx, func(ctx context.Context) error {
+		_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: "BARE", Subjects: []string{"bare"},
+			Replicas: nodes})
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	d.add(namePublish, []Workload{Hot}, func(context.Context, int) (Session, error) {
