@@ -33,7 +33,7 @@ func TestDeb(t *testing.T) {
 		t.Errorf("systemd-analyze finds faults in the unit:\n%s", out)
 	}
 	m.run(t, "man", "--pager=cat", "holdfast-serve")
-	m.run(t, "zgrep", "Unreleased", "/usr/share/doc/holdfast/changelog.gz")
+	m.run(t, "zgrep", "Changelog", "/usr/share/doc/holdfast/changelog.gz")
 	s := m.start(t)
 	s.await(t, "WATCHDOG=1")
 	m.acquire(t, 1)
