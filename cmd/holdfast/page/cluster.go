@@ -139,21 +139,18 @@ func (r *shardRow) take(x actors.Census) {
 
 // Summary says what is shown, in a sentence.
 func (c *cluster) Summary() string {
-	without, run, ill := 0, 0, 0
+	without, ill := 0, 0
 	for _, r := range c.Rows {
 		if r.Owner == "" {
 			without++
 		}
 	}
 	for _, n := range c.Nodes {
-		if n.Version != "" {
-			run++
-		}
 		if n.Ill {
 			ill++
 		}
 	}
-	text := plural(run, "node runs.", "nodes run.")
+	text := plural(running(c.Nodes), "node runs.", "nodes run.")
 	if ill > 0 {
 		text += " " + plural(ill, "node is lost, away or does not answer.", "nodes are lost, away or do not answer.")
 	}

@@ -33,32 +33,42 @@ func (d *deployment) tops(ctx context.Context) (*tops, error) {
 	if err := of.choose(ctx, d); err != nil {
 		return nil, err
 	}
-	t := &tops{Tenanted: of.Tenanted}
-	for by, rows := range map[ranking]*[]lockRow{byQueue: &t.Queues, byWait: &t.Waits, byHold: &t.Holds} {
-		all, err := d.ranked(ctx, by, of, maxTop)
-		if err != nil {
-			return nil, err
-		}
-		*rows = all
+	all, err := d.held(ctx, of)
+	if err != nil {
+		return nil, err
 	}
-	return t, nil
+	return &tops{Queues: first(all, byQueue, maxTop), Waits: first(all, byWait, maxTop), Holds: first(all, byHold, maxTop),
+		Tenanted: of.Tenanted}, nil
 }
 
-// ranked returns the first locks of a selection by a ranking.
-func (d *deployment) ranked(ctx context.Context, by ranking, of selection, limit int) (rows []lockRow, err error) {
+// held returns the locks of a selection that are held, as many as a scan reads.
+func (d *deployment) held(ctx context.Context, of selection) (rows []lockRow, err error) {
 	_, err = d.scan(ctx, &messages.ListRequest{Pattern: of.key, Tenant: of.Tenant, Waiters: true},
 		func(page *messages.ListReply) bool {
-			queues := make(map[cli.Resource]*messages.Queue)
-			for _, q := range page.GetQueues() {
-				queues[cli.ResourceOf(q)] = q
-			}
+			queues := queuesOf(page)
 			for _, l := range page.GetLeases() {
-				if row := newLockRow(l, queues[cli.ResourceOf(l)], false); by == byHold || row.Waiting > 0 {
-					rows = append(rows, row)
-				}
+				rows = append(rows, newLockRow(l, queues[cli.ResourceOf(l)], false))
 			}
 			return true
 		})
+	return rows, err
+}
+
+// queuesOf returns the queues of a page by their resources.
+func queuesOf(page *messages.ListReply) map[cli.Resource]*messages.Queue {
+	queues := make(map[cli.Resource]*messages.Queue)
+	for _, q := range page.GetQueues() {
+		queues[cli.ResourceOf(q)] = q
+	}
+	return queues
+}
+
+// first returns the first locks by a ranking, of which those by what waits have only locks that are waited for.
+func first(all []lockRow, by ranking, limit int) []lockRow {
+	rows := slices.Clone(all)
+	if by != byHold {
+		rows = slices.DeleteFunc(rows, func(r lockRow) bool { return r.Waiting == 0 })
+	}
 	slices.SortStableFunc(rows, func(a, b lockRow) int {
 		switch by {
 		case byQueue:
@@ -68,7 +78,7 @@ func (d *deployment) ranked(ctx context.Context, by ranking, of selection, limit
 		}
 		return cmp.Compare(b.Age, a.Age)
 	})
-	return rows[:min(len(rows), limit)], err
+	return rows[:min(len(rows), limit)]
 }
 
 func newLockRow(l *messages.Lease, q *messages.Queue, lost bool) lockRow {

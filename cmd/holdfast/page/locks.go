@@ -161,8 +161,9 @@ func (l *locks) load(ctx context.Context, d *deployment) error {
 }
 
 // rank shows the top of a ranking.
-func (l *locks) rank(ctx context.Context, d *deployment, by ranking) (err error) {
-	if l.Rows, err = d.ranked(ctx, by, l.selection, locksPerPage); len(l.Rows) == locksPerPage {
+func (l *locks) rank(ctx context.Context, d *deployment, by ranking) error {
+	all, err := d.held(ctx, l.selection)
+	if l.Rows = first(all, by, locksPerPage); len(l.Rows) == locksPerPage {
 		l.Note = fmt.Sprintf("The first %d are shown; choose a pattern to see others.", locksPerPage)
 	}
 	return err
@@ -196,10 +197,7 @@ func (l *locks) next(after string) {
 // add adds the leases until there are enough, and all of the last resource. It returns the cursor behind that resource,
 // empty if all fit.
 func (l *locks) add(page *messages.ListReply, lost bool) (last string) {
-	queues := make(map[cli.Resource]*messages.Queue)
-	for _, q := range page.GetQueues() {
-		queues[cli.ResourceOf(q)] = q
-	}
+	queues := queuesOf(page)
 	for _, m := range page.GetLeases() {
 		if l.State == stateUnconfirmed && m.GetRemainingMs() > 0 {
 			continue

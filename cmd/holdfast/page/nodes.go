@@ -133,6 +133,16 @@ func addCopies(rows map[string]*nodeRow, s *doctor.Survey) {
 	}
 }
 
+// running returns how many nodes run.
+func running(rows []nodeRow) (n int) {
+	for _, r := range rows {
+		if r.Version != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // totalOf returns the sums of all nodes.
 func totalOf(rows []nodeRow) nodeRow {
 	t := nodeRow{}

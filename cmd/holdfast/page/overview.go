@@ -56,14 +56,7 @@ func (o *overview) load(ctx context.Context, d *deployment) error {
 func (o *overview) Summary() string { return o.Health.Sentence() }
 
 // Running returns how many nodes run.
-func (o *overview) Running() (n int) {
-	for _, r := range o.Nodes {
-		if r.Version != "" {
-			n++
-		}
-	}
-	return n
-}
+func (o *overview) Running() int { return running(o.Nodes) }
 
 // Table returns the nodes for their table, whose heads lead to the view of the cluster.
 func (o *overview) Table() nodeTable {
