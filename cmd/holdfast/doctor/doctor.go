@@ -9,13 +9,15 @@ import (
 // connection is the name of the first check.
 const connection = "connection"
 
-// checks are in the order in which they are made: later ones use what earlier ones have found. Those that need nodes
-// are not made if none has answered.
-var checks = []struct {
+// check is one check. One that needs nodes is not made if none has answered.
+type check struct {
 	name  string
 	needs bool // nodes
 	run   func(*deployment, context.Context, *Result)
-}{
+}
+
+// checks are in the order in which they are made: later ones use what earlier ones have found.
+var checks = []check{
 	{connection, false, (*deployment).connection},
 	{"permissions", false, (*deployment).permissions},
 	{"shards", false, (*deployment).shards},
@@ -39,16 +41,21 @@ func Run(ctx context.Context, cfg Config, report func(Result)) {
 		if ctx.Err() != nil {
 			return
 		}
-		r := Result{Check: c.name, State: OK}
-		limited, cancel := context.WithTimeout(ctx, cfg.Timeout)
-		if c.needs && d.info == nil {
-			r.hidden(noNodeAnswers)
-		} else {
-			c.run(d, limited, &r)
-		}
-		cancel()
-		report(r)
+		report(d.check(ctx, c))
 	}
+}
+
+// check makes one check within the time for one.
+func (d *deployment) check(ctx context.Context, c check) Result {
+	r := Result{Check: c.name, State: OK}
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+	if c.needs && d.info == nil {
+		r.hidden(noNodeAnswers)
+	} else {
+		c.run(d, ctx, &r)
+	}
+	return r
 }
 
 // Unreachable is the result for a deployment whose NATS cannot be reached.

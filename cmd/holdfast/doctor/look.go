@@ -26,32 +26,21 @@ type Survey struct {
 }
 
 // looks are the checks of a look: those that commit nothing and list no lock that is held.
-var looks = []struct {
-	name string
-	run  func(*deployment, context.Context, *Result)
-}{
-	{"shards", (*deployment).shards},
-	{"nodes", (*deployment).answers},
-	{"storage", (*deployment).storage},
-	{"replicas", (*deployment).replicas},
-	{"load", (*deployment).load},
-	{"queues", (*deployment).losses},
+var looks = []check{
+	{"shards", false, (*deployment).shards},
+	{"nodes", true, (*deployment).answers},
+	{"storage", true, (*deployment).storage},
+	{"replicas", true, (*deployment).replicas},
+	{"load", true, (*deployment).load},
+	{"queues", true, (*deployment).losses},
 }
 
 // Look makes the checks that can be repeated all the time, with the words of [Run]. It sends a request for each shard
 // and a few for each node. The caller uses the connection of cfg.
 func Look(ctx context.Context, caller *ask.Caller, cfg Config) *Survey {
 	d, s := &deployment{cfg: cfg, caller: caller}, &Survey{}
-	for _, l := range looks {
-		r := Result{Check: l.name, State: OK}
-		limited, cancel := context.WithTimeout(ctx, cfg.Timeout)
-		if d.info == nil && l.name != looks[0].name {
-			r.hidden(noNodeAnswers)
-		} else {
-			l.run(d, limited, &r)
-		}
-		cancel()
-		s.Results = append(s.Results, r)
+	for _, c := range looks {
+		s.Results = append(s.Results, d.check(ctx, c))
 	}
 	s.Info, s.Nodes, s.Buckets, s.Unconfirmed = d.info, d.nodes, d.buckets, d.locks.unconfirmed
 	return s
