@@ -71,16 +71,18 @@ func (l *Ledger) spans() (all []span) {
 // look adds the leases of a page that may be among the first, and notes when its oldest one was granted.
 func (s *Longest) look(p *page) {
 	p.granted = math.MaxInt64
+	add := func(resource string, h lease.Lease) {
+		p.granted = min(p.granted, h.Grant.GetAcquiredAtMs())
+		s.add(resource, h)
+	}
 	for resource, e := range p.entries {
 		for h := range e.Holdings() {
-			p.granted = min(p.granted, h.Grant.GetAcquiredAtMs())
-			s.add(resource, h)
+			add(resource, h)
 		}
 	}
 	for resource, all := range p.ephemeral {
 		for _, h := range all {
-			p.granted = min(p.granted, h.Grant.GetAcquiredAtMs())
-			s.add(resource, h)
+			add(resource, h)
 		}
 	}
 }

@@ -43,21 +43,13 @@ func TestTutorial(t *testing.T) {
 	r.lap("2. A lock")
 
 	r.shell("echo 100 > /tmp/shop/stock.txt")
-	anna = r.worker("/tmp/shop/locked anna 30 5s").reads()
-	anna.signal(t, syscall.SIGSTOP)
-	r.worker("/tmp/shop/locked bert 5 5s").reads().writes()
-	anna.signal(t, syscall.SIGCONT)
-	anna.writes()
+	r.pause("/tmp/shop/locked")
 	r.wantStock("70")
 	r.lap("3. A paused worker")
 
 	r.shell("go build -C clients -o /tmp/shop/guarded /tmp/shop/shop.go /tmp/shop/lock.go /tmp/shop/guarded.go")
 	r.shell("echo 100 > /tmp/shop/stock.txt")
-	anna = r.worker("/tmp/shop/guarded anna 30 5s").reads()
-	anna.signal(t, syscall.SIGSTOP)
-	r.worker("/tmp/shop/guarded bert 5 5s").reads().writes()
-	anna.signal(t, syscall.SIGCONT)
-	anna.writes()
+	r.pause("/tmp/shop/guarded")
 	r.wantStock("95")
 	r.worker("/tmp/shop/guarded anna 30 5s").reads().writes()
 	r.lap("4. A guard")
@@ -99,6 +91,16 @@ type reader struct {
 	programs    map[string]string // as the page has them
 	build       string            // the last command that has built one
 	began       time.Time         // the present step
+}
+
+// pause has anna paused between her read and her write, while bert sells.
+func (r *reader) pause(program string) {
+	r.t.Helper()
+	anna := r.worker(program + " anna 30 5s").reads()
+	anna.signal(r.t, syscall.SIGSTOP)
+	r.worker(program + " bert 5 5s").reads().writes()
+	anna.signal(r.t, syscall.SIGCONT)
+	anna.writes()
 }
 
 // item is a program, a command, or what is printed.

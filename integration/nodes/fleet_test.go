@@ -86,6 +86,15 @@ func (f *fleet) log(name string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(f.logs, &slog.HandlerOptions{Level: slog.LevelDebug})).With("at", name)
 }
 
+// startAll starts nodes, and waits until they have divided the shards.
+func (f *fleet) startAll(names ...string) {
+	f.Helper()
+	for _, name := range names {
+		f.start(name)
+	}
+	f.settled()
+}
+
 // start starts a node, which ends with the test.
 func (f *fleet) start(name string, change ...func(*node.Config)) *process {
 	f.Helper()

@@ -66,10 +66,7 @@ func (f *fleet) list(nc *nats.Conn, limit int, waiters, heldBack bool) listed {
 // wherever the page ends.
 func TestListOfSharedLeases(t *testing.T) {
 	f := newFleet(t)
-	for _, name := range []string{"n1", "n2", "n3"} {
-		f.start(name)
-	}
-	f.settled()
+	f.startAll("n1", "n2", "n3")
 	nc := f.connect()
 	inbox := nats.NewInbox()
 	stand.Value(nc.SubscribeSync(inbox))(t)
@@ -119,10 +116,7 @@ func TestListOfSharedLeases(t *testing.T) {
 // A listing of what is held back has all lost leases of all nodes once and in one order, and no lease that is held.
 func TestListOfLostLeases(t *testing.T) {
 	f := newFleet(t)
-	for _, name := range []string{"n1", "n2", "n3"} {
-		f.start(name)
-	}
-	f.settled()
+	f.startAll("n1", "n2", "n3")
 	nc := f.connect()
 	lost := map[string]bool{}
 	for i := range 3 * shards {

@@ -19,10 +19,7 @@ import (
 // Three nodes share the shards; the owner answers, whichever node and subject a request reaches.
 func TestThreeNodes(t *testing.T) {
 	f := newFleet(t)
-	for _, name := range []string{"n1", "n2", "n3"} {
-		f.start(name)
-	}
-	f.settled()
+	f.startAll("n1", "n2", "n3")
 	i := f.info(f.connect())
 	var names []string
 	for _, n := range i.GetNodes() {

@@ -14,10 +14,7 @@ import (
 // A ranking is over the shards of all nodes, whichever node answers it.
 func TestRankingOfAllNodes(t *testing.T) {
 	f := newFleet(t)
-	for _, name := range []string{"n1", "n2", "n3"} {
-		f.start(name)
-	}
-	f.settled()
+	f.startAll("n1", "n2", "n3")
 	nc := f.connect()
 	inbox := nats.NewInbox()
 	stand.Value(nc.SubscribeSync(inbox))(t)

@@ -42,10 +42,7 @@ func (f *fleet) answers(op messages.Operation) (n uint64) {
 // no lease of the session with it.
 func TestSessionOfManyNodes(t *testing.T) {
 	f := newFleet(t)
-	for _, name := range []string{"n1", "n2", "n3"} {
-		f.start(name)
-	}
-	f.settled()
+	f.startAll("n1", "n2", "n3")
 	nc := f.connect()
 	const leases = 40
 	for i := range leases {
@@ -90,10 +87,7 @@ func TestSessionOfManyNodes(t *testing.T) {
 // The notices of a shard come from the node that owns it since the latest keep.
 func TestWantedOfManyNodes(t *testing.T) {
 	f := newFleet(t)
-	for _, name := range []string{"n1", "n2", "n3"} {
-		f.start(name)
-	}
-	f.settled()
+	f.startAll("n1", "n2", "n3")
 	nc := f.connect()
 	notices := stand.Value(nc.SubscribeSync("_INBOX.ann"))(t)
 	const leases = 150
