@@ -67,5 +67,5 @@ func TestIdentityOfThePage(t *testing.T) {
 	a := serveAccounts(t, "identity.md")
 	a.run(t, a.acquire...).want(t, 0, `token 1`)
 	other := strings.Fields(swap(t, strings.Join(a.acquire, " "), "alice/worker-1", "bob/worker-1"))
-	a.run(t, other...).want(t, 5, `alice`)
+	a.run(t, other...).want(t, 2, `^holdfast: invalid: owner: "alice"`)
 }
