@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -48,28 +47,6 @@ func authFile(t *testing.T, text string) string {
 // alice is the environment of a client of that name.
 func (p *process) alice(password string) []string {
 	return []string{"NATS_URL=" + p.url, "NATS_USER=alice", "NATS_PASSWORD=" + password}
-}
-
-// The deployment of docs/identity.md with the settings of its node in a file: no variable of the logins is one of a setting.
-func TestVerifiedOwnersBySettings(t *testing.T) {
-	t.Parallel()
-	page := read(t, "../../docs/identity.md")
-	command := regexp.MustCompile("`holdfast (access deployment .* --layout import .*) > auth.conf`").FindStringSubmatch(page)
-	if command == nil || !strings.Contains(page, "`NODE_NKEY`") {
-		t.Fatal("docs/identity.md shows no command for one account, or not the variable of the node's key")
-	}
-	auth := run(t, strings.Fields(strings.ReplaceAll(command[1], "'", ""))...)
-	key, public := seed(t, newPair(t, nkeys.CreateUser))
-	settings := filepath.Join(t.TempDir(), "holdfast.yaml")
-	write(t, settings, "listen: 127.0.0.1:0\nidentity: user\nnkey: "+key+"\nauth: "+authFile(t, auth.stdout)+"\n")
-	p := serveWith(t, []string{"NODE_NKEY=" + public, "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p", "METRICS_PASSWORD=m"},
-		"--config", settings)
-	orders := func(owner string) result {
-		return run(t, "acquire", "orders.42", "--server", p.url, "--user", "orders", "--password", "o", "--prefix", "locks",
-			"--inbox-prefix", "_INBOX.orders", "--owner", owner)
-	}
-	orders("people/worker-1").want(t, 2, `invalid: owner`)
-	orders("orders/worker-1").want(t, 0, `token 1`)
 }
 
 // Users with hashed passwords and with nkeys, one of them with an inbox of its own. A login opens the address to other
