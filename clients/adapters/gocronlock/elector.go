@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
-// ErrNotLeader: another process leads, or none yet.
+// ErrNotLeader is returned while another process leads, or none yet.
 var ErrNotLeader = errors.New("gocronlock: not the leader")
 
 // pause is between two campaigns, of which the first failed: what refused it may last.

@@ -16,16 +16,16 @@ import (
 
 // schedule is an [adaptertest.Host]: a scheduler that tries to run a job ten times a second, until it has once.
 func schedule(ctx context.Context, c *holdfast.Client, work func(context.Context)) error {
-	locker := gocronlock.NewLocker(c, adaptertest.Prefix, 0)
+	locker := gocronlock.NewLocker(c, "test/", 0)
 	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
 	if err != nil {
 		return err
 	}
 	done := make(chan struct{})
 	_, err = s.NewJob(gocron.DurationJob(100*time.Millisecond), gocron.NewTask(func() {
-		work(locker.Context(adaptertest.Name))
+		work(locker.Context("job"))
 		close(done)
-	}), gocron.WithName(adaptertest.Name), gocron.WithSingletonMode(gocron.LimitModeReschedule))
+	}), gocron.WithName("job"), gocron.WithSingletonMode(gocron.LimitModeReschedule))
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,6 @@ func schedule(ctx context.Context, c *holdfast.Client, work func(context.Context
 	case <-done:
 	case <-ctx.Done():
 	}
-	s.StopJobs()
 	return s.Shutdown()
 }
 

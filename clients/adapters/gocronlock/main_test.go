@@ -7,4 +7,4 @@ import (
 	"github.com/holdfast-io/holdfast/clients/adapters/internal/adaptertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(adaptertest.Main(m, schedule)) }
+func TestMain(m *testing.M) { os.Exit(adaptertest.Main(m, "test/job", schedule)) }
