@@ -97,7 +97,7 @@ example because this machine was paused: see holdfast fence-agent.
 --min-hold keeps a job that ends at once from running again on a machine whose
 clock is behind, --max-hold one that hangs from holding the lock for ever.
 
-The environment of the command has, with one lock, the first two of these:
+The environment of the command has, the first two only with one lock:
 
   HOLDFAST_TOKEN        the fencing token, 15 digits, for the protected resource;
                         of a shared lock the fence
