@@ -43,6 +43,8 @@ type change struct {
 	Held time.Duration
 	// HeldBack: the resource is held back since.
 	HeldBack bool
+	// Reason is why it was made, and by whom; may be empty.
+	Reason string
 	// Details are the reason, for how long the lease was held, and whether its resource is held back, or rests.
 	Details string
 }
@@ -63,7 +65,7 @@ func (s selection) changeOf(e holdfast.Event) change {
 	}
 	return change{
 		Tenanted: s.Tenanted, ID: e.ID.String(), Kind: kindText(e.Kind), At: e.Time, lease: leaseOf(e.Lease),
-		Held: e.Held(), HeldBack: e.HeldBack, Details: strings.Join(details, ", "),
+		Held: e.Held(), HeldBack: e.HeldBack, Reason: e.Reason, Details: strings.Join(details, ", "),
 	}
 }
 

@@ -18,7 +18,7 @@ type overview struct {
 	Nodes  []nodeRow
 	Total  nodeRow
 	// Tops and Pulse are nil if they could not be read, and Unread says why.
-	Tops   *tops
+	Tops   []top
 	Pulse  *pulse
 	Unread []string
 	// Notes are what changed about the nodes, and Since when this node began to note that.
