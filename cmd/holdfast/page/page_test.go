@@ -598,7 +598,7 @@ func TestWaitedForWithoutAHolder(t *testing.T) {
 	defer cancel()
 	waiting.Go(func() { _, _ = s.client.Acquire(ctx, "many.1") }) // until the test ends
 	s.eventually("/locks?state=waited", `title="many.1">many.1</a></th><td>no holder</td>`, `<td class="n">1</td>`)
-	s.eventually("/", `title="many.1">many.1</a></th><td>–</td><td class="n">1</td>`)
+	s.eventually("/", `title="many.1">many.1</a> <div class="of">no holder</div></th><td class="n">1</td>`)
 }
 
 // hearing is a node that hears other nodes, too.
@@ -622,7 +622,7 @@ func TestLostNode(t *testing.T) {
 	node.others.Store(&[]*messages.Node{})
 	s.eventually("/", "It works, with 1 warning.", "node zz is lost since ", `runbooks.md#holdfastnodedown">runbook</a>`,
 		"node zz is lost: it owned 0 shards")
-	first := regexp.MustCompile(`(?s)aria-label="Nodes".*?<tbody><tr data-key="zz" class="ill"><th scope="row">zz</th><td>.*?lost `)
+	first := regexp.MustCompile(`(?s)aria-label="Nodes".*?<tbody><tr data-key="zz"><th scope="row" class="bad">zz</th><td class="bad">.*?lost `)
 	for _, path := range []string{"/", "/cluster"} {
 		if body := s.want(path, 200); !first.MatchString(body) {
 			t.Errorf("%s: the lost node is not the first in\n%s", path, body)
