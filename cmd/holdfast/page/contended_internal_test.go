@@ -7,6 +7,16 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
+// Digits are in groups of three.
+func TestCount(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1 000", 1234567: "1 234 567"} {
+		if got := count(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
 // What counts in a table: how many requests wait beyond those that are listed, how long the oldest of them has waited,
 // and how long a lease is held.
 func TestTops(t *testing.T) {

@@ -131,11 +131,11 @@ func duration(d time.Duration) string { return display.Duration(d) }
 
 func plural(n int, one, many string) string { return display.Plural(n, one, many) }
 
-// count formats a number for people: its digits in groups of three, which no line break divides.
+// count formats a number for people: its digits in groups of three.
 func count(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "\u00a0" + text[at:]
+		text = text[:at] + " " + text[at:]
 	}
 	return text
 }

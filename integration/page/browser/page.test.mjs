@@ -432,8 +432,8 @@ test("of 100 000 locks each view shows a bounded part, on a phone too", async (t
     const locks = Array.from({ length: 100_000 }, (_, i) => ({ key: `many.${i}`, acquire: { owner: `worker-${i % 100}`, ttl_ms: 3600000 } }));
     const waiters = Array.from({ length: 500 }, (_, i) => ({ key: `many.${i % 50 && i}`, acquire: { owner: `waits-${i}`, ttl_ms: 3600000, wait_ms: 3600000 } }));
     const leave = await large.crowd(locks, waiters);
-    for (const path of ["", "locks", "locks?sort=-age", "locks?state=waited", "lock?name=many.0", "sessions", "cluster", "deadlocks"]) {
-      const page = await open(large.url + path, { viewport: phone });
+    for (const path of ["", "locks?state=waited", "lock?name=many.0", "cluster"]) {
+      const page = await open(large.url + path, { viewport: phone, colorScheme: "dark" });
       await live(page);
       const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
       const bytes = (await (await fetch(large.url + path)).text()).length;
@@ -441,9 +441,7 @@ test("of 100 000 locks each view shows a bounded part, on a phone too", async (t
       assert.ok(bytes < 100_000, `/${path} has ${bytes} bytes`);
       assert.ok((await page.locator("#live tbody tr").count()) <= 200, path);
       await checkFits(page);
-      await checkAccessible(page, `/${path}, light`);
-      await page.emulateMedia({ colorScheme: "dark" });
-      await checkAccessible(page, `/${path}, dark`, "color-contrast");
+      await checkAccessible(page, `/${path}`);
       assert.deepEqual(problems, [], path);
       await page.close();
     }
@@ -494,13 +492,13 @@ test("screenshots for the documentation", { skip: !screenshots }, async () => {
     await close();
     await shoot("overview", "", { viewport: { width: 1200, height: 800 } });
     await shoot("overview-phone", "", { viewport: phone, deviceScaleFactor: 2 });
-    await shoot("locks", "locks?state=waited", { viewport: { width: 1200, height: 400 } });
     await shoot("lock", "lock?name=exports.nightly", { viewport: { width: 1200, height: 500 } });
     await lost.kill();
     const ill = await open(first.url);
-    await ill.getByText("node n3 is lost since").waitFor();
-    await ill.getByText("It works, with 2 warnings.").waitFor();
-    await ill.getByRole("table", { name: "Longest queues" }).getByRole("link").first().waitFor();
+    const timeout = 120_000; // a reading that took long is followed by a pause of up to 30 s
+    await ill.getByText("node n3 is lost since").waitFor({ timeout });
+    await ill.getByText("It works, with 2 warnings.").waitFor({ timeout });
+    await ill.getByRole("table", { name: "Longest queues" }).getByRole("link").first().waitFor({ timeout });
     await close();
     await shoot("overview-dark", "", { viewport: { width: 1200, height: 800 }, colorScheme: "dark" });
     await shoot("cluster", "cluster", { viewport: { width: 1200, height: 500 } });
