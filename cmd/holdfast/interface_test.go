@@ -106,9 +106,13 @@ func interfaceOf(t *testing.T, binary string) (parts []string) {
 	}
 	_, families := scrape(t, "http://"+m.HTTP())
 	m.Stop()
+	var kind string
 	for _, row := range metricRows(families) {
-		cells := strings.Split(row, "|") // the last is the help
-		parts = append(parts, "the metric"+strings.Join(cells[1:4], ""))
+		if heading, is := strings.CutPrefix(row, "## "); is {
+			kind = heading
+			continue
+		}
+		parts = append(parts, "of "+kind+strings.Split(row, "|")[1])
 	}
 	return parts
 }

@@ -115,28 +115,35 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented := regexp.MustCompile("(?m)^\\| `holdfast_[a-z_]+` \\| [a-z]+ \\|.*\\|$").FindAllString(string(manual),
-		-1)
+	documented := regexp.MustCompile("(?m)^## (?:Counter|Gauge|Histogram)s$|^\\| `holdfast_[a-z_]+(?:\\{[a-z,]+\\})?` \\|.*\\|$").
+		FindAllString(string(manual), -1)
 	rows := metricRows(families)
 	if !slices.Equal(documented, rows) {
-		t.Errorf("the table of metrics in docs/metrics.md should be\n%s", strings.Join(rows, "\n"))
+		t.Errorf("the tables of metrics in docs/metrics.md should be\n%s", strings.Join(rows, "\n"))
 	}
 }
 
-// metricRows returns the table of the metrics of Holdfast, as docs/metrics.md has it.
+// metricRows returns the tables of the metrics of Holdfast, each behind its heading, as docs/metrics.md has them.
 func metricRows(families map[string]*dto.MetricFamily) (rows []string) {
-	for name, f := range families {
-		if !strings.HasPrefix(name, "holdfast_") {
-			continue
+	for _, kind := range []dto.MetricType{dto.MetricType_COUNTER, dto.MetricType_GAUGE, dto.MetricType_HISTOGRAM} {
+		var table []string
+		for name, f := range families {
+			if f.GetType() != kind || !strings.HasPrefix(name, "holdfast_") {
+				continue
+			}
+			var labels []string
+			for _, l := range f.GetMetric()[0].GetLabel() {
+				labels = append(labels, l.GetName())
+			}
+			if labels != nil {
+				name += "{" + strings.Join(labels, ",") + "}"
+			}
+			table = append(table, fmt.Sprintf("| `%s` | %s |", name, f.GetHelp()))
 		}
-		var labels []string
-		for _, l := range f.GetMetric()[0].GetLabel() {
-			labels = append(labels, "`"+l.GetName()+"`")
-		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", name, strings.ToLower(f.GetType().String()),
-			strings.Join(labels, ", "), f.GetHelp()))
+		slices.Sort(table)
+		rows = append(rows, "## "+kind.String()[:1]+strings.ToLower(kind.String()[1:])+"s")
+		rows = append(rows, table...)
 	}
-	slices.Sort(rows)
 	return rows
 }
 

@@ -96,9 +96,8 @@ const heading = `# Results of the nights
 
 <!-- Written by make night and make generate from the files beside it. -->
 
-Each file here is of one run of ` + "`make night`" + `: the campaigns of [testing.md](../testing.md), each for its share
-of the time, with its command, its seeds, and what failed. A seed is the minute in which its night began. Times of the
-packages in ` + "`make test`" + ` are in [times.txt](times.txt). What was found is in the [track record](../track-record.md).
+A file is one run of ` + "`make night`" + `, with the command, the seeds and the failures of each [campaign](../testing.md). What was
+found is in the [track record](../track-record.md). [times.txt](times.txt) has the packages of ` + "`make test`" + `.
 `
 
 // sums are the campaigns of all nights, by their names, in the order of the first night that has them.

@@ -13,9 +13,8 @@ func (r *Report) summary() []section {
 	if len(t) == 1 {
 		return nil
 	}
-	return []section{{title: "Holdfast locks and unlocks so many pairs a second, and so many times those of the others. The " +
-		"processors are those that its servers keep busy: where that is near all of the machine, with load and clients " +
-		"beside them, processors bind it, and the disk or the network where it is far below.", table: t}}
+	return []section{{title: "The pairs of lock and unlock of Holdfast. The processors are those that its servers keep " +
+		"busy; × etcd is its rate divided by that of etcd.", table: t}}
 }
 
 // overview returns a line for each case of pairs that Holdfast ran.

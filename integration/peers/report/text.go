@@ -13,12 +13,8 @@ type section struct {
 
 func (r *Report) sections(against string) []section {
 	all := []section{
-		{"medians.csv",
-			"Medians of the rounds. The latencies are those of acquire, in the workloads extend and keep of the renewal; " +
-				"the processor time is that of all servers for each pair, hand-over or renewal.",
-			measurements(r.Compared)},
-		{"ratios.csv",
-			"Ratios, round by round, and their medians: above 1 is good for the rate, below 1 for all others.",
+		{"medians.csv", "Medians of the rounds.", measurements(r.Compared)},
+		{"ratios.csv", "Ratios within a round: above 1 is good for the rate, below 1 for all others.",
 			ratios(r.Compared, against)},
 		{"shards.csv", "Pairs with different numbers of shards.",
 			sweep(r.Shards, "shards", func(r *Row) int { return r.Shards })},

@@ -68,8 +68,8 @@ describe("README.md", () => {
     });
   }
 
-  test("each error of the client is in the table, with its code", () => {
-    const listed = [...readme.matchAll(/^\| `(\w+Error)` \| `(\w+)` \|/gm)].map((row) => row[1]);
+  test("each error of the client is in the list, with its code", () => {
+    const listed = [...readme.matchAll(/^- `(\w+Error)` \(`(\w+)`\): /gm)].map((row) => row[1]);
     const exported = Object.keys(client).filter((name) => name.endsWith("Error") && name !== "HoldfastError");
     assert.deepEqual(listed.sort(), exported.sort());
   });
