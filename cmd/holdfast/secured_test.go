@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,7 +38,10 @@ func TestSecuredCluster(t *testing.T) {
 	orders("acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 2`)
 	orders("break", "orders.42", "--token", "2").want(t, 5, `does not permit this user to break`)
 	orders("acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
-	orders("ls").want(t, 5, `does not permit this user to list`)
+	orders("ls").want(t, 5, `does not permit this user to list: .*Publish to "holdfast\.list"$`)
+	runWith(t, c.user("orders", "client"), "get", "orders.42").want(t, 5,
+		`Subscription to "_INBOX\..*; if the user has inboxes of its own, give --inbox-prefix$`)
+	runWith(t, c.user("orders", "client"), "doctor").wantBoth(t, 3, `(?s)subscribe to _INBOX\..* do +give --inbox-prefix`, `^$`)
 
 	operator("acquire", "orders.43").want(t, 5, `does not permit this user to acquire`)
 	wantRows(t, operator("ls"), titles, `orders\.42 me 2 9m\S+ 0`)
@@ -97,6 +102,75 @@ func TestSecuredClusterByConfiguration(t *testing.T) {
 	}
 	c.as(t, "orders", "acquire", "orders.42").want(t, 0, `token 1`)
 	c.as(t, "orders", "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+}
+
+// A cluster that has lost all its disks begins again with a backup that is restored for its first member, and with the
+// settings that it had.
+func TestSecuredClusterIsRestored(t *testing.T) {
+	t.Parallel()
+	c := newSecured(t, 3)
+	restore := regexp.MustCompile("holdfast (restore .* --data /var/lib/holdfast .*)").
+		FindStringSubmatch(read(t, "../../docs/backup.md"))
+	if restore == nil {
+		t.Fatal("docs/backup.md shows no command for three hosts")
+	}
+	start := func() (nodes []*process) {
+		for i := range 3 {
+			nodes = append(nodes, c.start(t, i))
+		}
+		for _, node := range nodes {
+			node.out.WaitFor(t, node.done, "Holdfast is ready")
+		}
+		return nodes
+	}
+	nodes := start()
+	c.as(t, "orders", "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
+	file := filepath.Join(t.TempDir(), "locks.backup")
+	runWith(t, c.user("holdfast", "client"), "backup", file).want(t, 0, `1 lease held`)
+	for i, node := range nodes {
+		node.kill(t)
+		stand.Must(t, os.RemoveAll(c.file(fmt.Sprintf("n%d", i+1))))
+	}
+	command := swap(t, swap(t, restore[1], "/var/lib/holdfast", c.file("n1")), "127.0.0.1:6222", c.routes[0])
+	run(t, strings.Fields(swap(t, command, "locks.backup", file))...).wantBoth(t, 0, `^restored`, `^$`)
+	start()
+	c.as(t, "orders", "get", "orders.42").want(t, 0, `^held: orders\.42 by "me", token 1`)
+	c.as(t, "orders", "acquire", "orders.43").want(t, 0, `token 1000000000002,`)
+}
+
+// The commands of docs/secured.md make certificates with the names and the uses that its table says.
+func TestCertificatesOfThePage(t *testing.T) {
+	t.Parallel()
+	commands := regexp.MustCompile("(?s)```\n(ec=.*?)```").FindStringSubmatch(read(t, "../../docs/secured.md"))
+	if commands == nil {
+		t.Fatal("docs/secured.md shows no commands that make certificates")
+	}
+	dir := t.TempDir()
+	command := exec.CommandContext(t.Context(), "sh", "-ec", commands[1])
+	command.Dir = dir
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	certificate := func(name string) *x509.Certificate {
+		block, _ := pem.Decode([]byte(read(t, filepath.Join(dir, name))))
+		return stand.Value(x509.ParseCertificate(block.Bytes))(t)
+	}
+	for name, want := range map[string]struct {
+		authority, host string
+		uses            []x509.ExtKeyUsage
+	}{
+		"server.pem": {"ca.pem", "n1.example.com", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}},
+		"client.pem": {"ca.pem", "orders", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+		"route.pem": {"routes-ca.pem", "n1.example.com",
+			[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}},
+	} {
+		made, roots := certificate(name), x509.NewCertPool()
+		roots.AddCert(certificate(want.authority))
+		_, err := made.Verify(x509.VerifyOptions{Roots: roots, DNSName: want.host, KeyUsages: want.uses})
+		if err != nil || made.IsCA || !slices.Equal(made.ExtKeyUsage, want.uses) {
+			t.Errorf("%s: error %v, an authority: %t, uses %v", name, err, made.IsCA, made.ExtKeyUsage)
+		}
+	}
 }
 
 // secured is the deployment of docs/deploy.md on this host, with certificates of clients.

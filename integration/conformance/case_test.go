@@ -23,16 +23,18 @@ type caseFile struct {
 	cases []*testCase
 }
 
-// testCase is a case.
+// testCase is a case. At its end the runner ends faults, lets nodes run, and closes clients.
 type testCase struct {
 	Name string `json:"name"`
+	// Says is what the case requires.
 	Says string `json:"says"`
-	// Nodes is how many nodes the case has of its own; 0: it runs on the shared one. Flags are theirs.
+	// Nodes is how many nodes the case has of its own; 0: it runs on the shared one, where names of resources are unique
+	// among all cases. Flags are theirs.
 	Nodes int      `json:"nodes"`
 	Flags []string `json:"flags"`
 	// LastToken is behind which the tokens of these nodes go on.
 	LastToken holdfast.Token `json:"last_token,string"`
-	// Batch: the user may send batches.
+	// Batch: the user of the drivers may send batches. Without it a fault meets one operation.
 	Batch bool    `json:"batch"`
 	Steps []*step `json:"steps"`
 }
@@ -48,20 +50,34 @@ type step struct {
 
 type stepMembers struct {
 	// Exactly one of these says what the step does.
-	Call       string `json:"call"`
-	Ask        string `json:"ask"`
-	Await      string `json:"await"`
-	Cancel     string `json:"cancel"`
-	Fault      *fault `json:"fault"`
-	Deliver    bool   `json:"deliver"`
-	Connection string `json:"connection"`
-	Heal       bool   `json:"heal"`
-	Node       string `json:"node"`
-	Reshard    uint32 `json:"reshard"`
-	Until      *until `json:"until"`
 
-	As     string          `json:"as"`
+	// Call is a command to the driver. Without Expect and Error it must succeed.
+	Call string `json:"call"`
+	// Ask sends a request of docs/wire.md, with Body, about Name, past the proxy.
+	Ask string `json:"ask"`
+	// Await waits for the answer to the step with this As.
+	Await string `json:"await"`
+	// Cancel cancels the call with this As in the way of the language.
+	Cancel string `json:"cancel"`
+	Fault  *fault `json:"fault"`
+	// Deliver delivers what was held.
+	Deliver bool `json:"deliver"`
+	// Connection is cut: connections break; sever: new ones are refused, too; blackhole: all is lost; both until resume.
+	Connection string `json:"connection"`
+	// Heal ends all faults but what is held.
+	Heal bool `json:"heal"`
+	// Node is kill, stop, start, restart, pause or continue, of node Number.
+	Node string `json:"node"`
+	// Reshard gives the deployment this number of shards, and waits.
+	Reshard uint32 `json:"reshard"`
+	Until   *until `json:"until"`
+
+	// As is a name of the step, for which the runner then does not wait.
+	As string `json:"as"`
+	// Expect is a part of the result: an object may have more members, a list has just these elements, "*" is any value,
+	// null a member that is missing.
 	Expect json.RawMessage `json:"expect"`
+	// Error is the code or a part of the error.
 	Error  json.RawMessage `json:"error"`
 	Number int             `json:"number"`
 
@@ -95,17 +111,23 @@ type stepMembers struct {
 	Token     string            `json:"token"`
 }
 
-// fault is what becomes of messages from now on.
+// fault is what becomes of messages from now on. The first one that applies to a message counts.
 type fault struct {
-	What  string `json:"what"`
-	Of    string `json:"of"`
-	Op    string `json:"op"`
-	Times int    `json:"times"`
+	// What is lose, double, hold (until a step delivers) or forge.
+	What string `json:"what"`
+	// Of is requests, answers or notices.
+	Of string `json:"of"`
+	// Op is the operation; empty: of all.
+	Op string `json:"op"`
+	// Times is how many messages; 0: all.
+	Times int `json:"times"`
 	// Reply has the members that a forged answer has in the place of those of the true one.
 	Reply json.RawMessage `json:"reply"`
 }
 
-// until is a state that a step waits for.
+// until is a state that a step waits for: Held and Free, the name of a resource; Waiting, a name with Count requests that
+// wait; Sent, an operation that was sent Count times; Lost, a lock; Event, a kind, of Name; Cached and Queued, a client with
+// Count of them.
 type until struct {
 	Held    string `json:"held"`
 	Free    string `json:"free"`

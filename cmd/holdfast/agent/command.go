@@ -54,9 +54,26 @@ acquires the lock. A command that fails is run again until it succeeds or the
 resource is no longer held back.
 
 The command must be idempotent, and may exit with 0 only if the holder can do no more
-harm. HOLDFAST_RESOURCE, HOLDFAST_HOLDER, HOLDFAST_TOKEN and HOLDFAST_METADATA_<KEY>
-in its environment say which lease was lost, with --tenant also HOLDFAST_TENANT. What
-was lost while no agent ran is found at its start.
+harm. What was lost while no agent ran is found at its start. Its environment has:
+
+  HOLDFAST_RESOURCE         the resource
+  HOLDFAST_TENANT           the account of --tenant, if it is given
+  HOLDFAST_HOLDER           the owner of the lost lease
+  HOLDFAST_TOKEN            its token, 15 digits; of a block the first one
+  HOLDFAST_FENCE            the highest number that the holder may have shown to the
+                            protected resource, 15 digits: the token, of a block the
+                            last one, or the fence of a shared lock. A command that
+                            raises the mark of a guard raises it to this number
+  HOLDFAST_LOSS             expired or broken, or unknown if the loss was found in a
+                            listing
+  HOLDFAST_REASON           the reason of the event, which may be empty
+  HOLDFAST_METADATA         the metadata of the lease, as a JSON object
+  HOLDFAST_METADATA_<KEY>   a single entry, for keys of lower-case letters, digits and
+                            _: host is HOLDFAST_METADATA_HOST. Other keys, and values
+                            with a NUL, are in the JSON only
+
+Its standard input is empty, and it does not get passwords and tokens of the agent's
+login. Clients choose owner and metadata: check them, and quote them in a shell.
 
 In the pattern, * matches one whole level between dots, and > at the end matches
 one or more levels; quote it for the shell.`,

@@ -27,12 +27,12 @@ type Survey struct {
 
 // looks are the checks of a look: those that commit nothing and list no lock that is held.
 var looks = []check{
-	{"shards", false, (*deployment).shards},
-	{"nodes", true, (*deployment).answers},
-	{"storage", true, (*deployment).storage},
-	{"replicas", true, (*deployment).replicas},
-	{"load", true, (*deployment).load},
-	{"queues", true, (*deployment).losses},
+	{"shards", false, (*deployment).shards, ""},
+	{"nodes", true, (*deployment).answers, ""},
+	{"storage", true, (*deployment).storage, ""},
+	{"replicas", true, (*deployment).replicas, ""},
+	{"load", true, (*deployment).load, ""},
+	{"queues", true, (*deployment).losses, ""},
 }
 
 // Look makes the checks that can be repeated all the time, with the words of [Run]. It sends a request for each shard

@@ -155,7 +155,8 @@ func (d *deployment) noInfo(r *Result, err error) {
 	case is:
 		r.problem("this user lacks the "+denied.Error(),
 			"each client asks there for the number of shards, and needs the answer",
-			"add it to the user's permissions, as docs/access.md shows them")
+			"give --inbox-prefix if the user has inboxes of its own; else add it to the user's permissions, "+
+				"as docs/access.md shows them")
 	case errors.Is(err, nats.ErrNoResponders):
 		r.problem("no node answers: "+d.cfg.Prefix.Info()+" has no subscriber",
 			"no lock can be taken, extended or released",

@@ -86,17 +86,32 @@ func New() *cobra.Command {
 		Long: `Acquires the lock, runs the command, releases the lock, and exits with the exit
 code of the command, or 128+N if signal N ended it. The lease is renewed while
 the command runs. If renewal fails, the command gets SIGTERM, and SIGKILL before
-another holder can get the lock. HOLDFAST_TOKEN in its environment is the
-fencing token.
+another holder can get the lock.
 
 --shared acquires the lock as a reader, beside other readers, and --limit one of
-the permits of a semaphore. HOLDFAST_SLOTS has the numbers of the permits.
+the permits of a semaphore.
 
 With --confirm or --delay the resource is held back if the lease is lost, for
 example because this machine was paused: see holdfast fence-agent.
 
 --min-hold keeps a job that ends at once from running again on a machine whose
-clock is behind, --max-hold one that hangs from holding the lock for ever.`,
+clock is behind, --max-hold one that hangs from holding the lock for ever.
+
+The environment of the command has, the first two only with one lock:
+
+  HOLDFAST_TOKEN        the fencing token, 15 digits, for the protected resource;
+                        of a shared lock the fence
+  HOLDFAST_RESOURCE     the resource, in Unicode NFC
+  HOLDFAST_TOKENS       the tokens of all locks, one a line
+  HOLDFAST_RESOURCES    their resources, in the same order; no name contains a
+                        line break
+  HOLDFAST_SLOTS        with --shared or --limit, a line for each lock: the
+                        numbers of the permits, as in 0,3
+  HOLDFAST_SLOT_TOKENS  with --shared or --limit, a line for each lock: the token
+                        for the claims of the slots, RESOURCE#SLOT
+
+NATS_PASSWORD and HOLDFAST_PASSWORD are not passed on, nor is a NATS_USER that is
+a token, nor a NATS_URL with a login.`,
 		Example: `  holdfast lock orders.42 -- ./reindex --all
   holdfast lock nightly --try --busy-code 0 --min-hold 1m -- make report
   holdfast lock catalog --shared -- ./export

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -272,11 +273,16 @@ func (a *asker) explain(q question, failure *request.Error, interrupted bool, to
 		display.Duration(took), effect)
 }
 
+// forbidden is the error of a request that the user may not send, or to which it may not get an answer.
 func (a *asker) forbidden(q question) error {
 	err := a.nc.LastError()
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		err = nats.ErrPermissionViolation
 	}
-	return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w",
-		a.connection.Where(), q.op, err)
+	var advice string
+	if strings.Contains(err.Error(), "Subscription to") {
+		advice = "; if the user has inboxes of its own, give --inbox-prefix"
+	}
+	return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w%s",
+		a.connection.Where(), q.op, err, advice)
 }

@@ -37,11 +37,10 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what is wrong with a deployment, and what to do",
-		Long: `Looks at a deployment from this machine and as this user: the connection,
-permissions, owners of shards, verified owners, nodes, the time of a commit, disks and
-sync settings, replicas, load, queues, deadlocks, tokens, and the clock of this
-machine. Each finding says what is wrong, why it matters and what to do.
+		Long: `Looks at a deployment from this machine and as this user. Each finding says what is
+wrong, why it matters and what to do. The checks, and what each finds:
 
+` + doctor.Help() + `
 It takes no lock and changes nothing. It causes three commits without changes in each
 shard. What this user may not see is "not visible", and no finding. --timeout bounds
 each check. The exit code is 0 without a finding and 3 with one.`,
