@@ -329,7 +329,7 @@ func TestMonitoring(t *testing.T) {
 	r, err := render(t, open)
 	must(t, err)
 	if r.monitor != nil || r.rule != nil || r.dashboard != nil {
-		t.Errorf("monitoring is rendered though it is off")
+		t.Error("monitoring is rendered though it is off")
 	}
 }
 
