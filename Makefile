@@ -6,9 +6,10 @@ SHELL := bash
 TOOL := go tool -modfile=tools/go.mod
 PROTOGEN := cd tools && go run ./protogen
 DASHBOARD := node deploy/grafana/dashboard.js
-# Guards that need a driver are modules of their own; see docs/decisions/layout.md for the others.
+# Guards that need a driver, and adapters, are modules of their own; see docs/decisions/layout.md for the others.
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
-MODULES := . messages clients cmd/holdfast/holdfasttest clients/holdfast/holdfastotel cmd/holdfast/otel integration/peers packaging $(GUARDS)
+ADAPTERS := $(patsubst %/go.mod,%,$(wildcard clients/adapters/*/go.mod))
+MODULES := . messages clients cmd/holdfast/holdfasttest clients/holdfast/holdfastotel cmd/holdfast/otel integration/peers packaging $(GUARDS) $(ADAPTERS)
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev)
 # Folders and modules whose tests take long, or need root or servers of others: make test has them. All others are in
 # make check as well, also those that are new.

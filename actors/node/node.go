@@ -75,7 +75,7 @@ func newNode(cfg Config, former []messages.Shards) *Node {
 	p := new(present)
 	t := &transport{cfg: cfg, present: p, gate: g, outbox: o, traces: traces, tenants: tenants, verifier: verifier}
 	if cfg.Peers != nil {
-		t.peers = newPeers(cfg.Peers, cfg.Prefix, cfg.Log, traces, t.notSent)
+		t.peers = newPeers(cfg.Peers, cfg.Prefix, cfg.Clock, cfg.Log, traces, t.notSent)
 	}
 	p.Store(t.divide(messages.Shards{Generation: cfg.Generation, Count: cfg.Shards}, former))
 	o.generation.Store(cfg.Generation)
@@ -103,6 +103,9 @@ func newNode(cfg Config, former []messages.Shards) *Node {
 		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, tenants: tenants,
 		live: make(map[*actors.Shard]struct{}), capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting,
 		storage: cfg.Storage,
+	}
+	if n.peers != nil {
+		n.statistics.clock = n.peers.clockOffset
 	}
 	if offersReshard(cfg) {
 		n.follower = newFollower(n)

@@ -13,7 +13,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
@@ -33,7 +35,10 @@ type peers struct {
 	nc     *nats.Conn
 	prefix messages.Prefix
 	self   uint64 // the incarnation of this process
+	clock  actors.Clock
 	log    *slog.Logger
+	// clocks are those of the other nodes.
+	clocks *clocks
 	// malformed counts announcements that were dropped.
 	malformed atomic.Uint64
 	sometimes *rate.Sometimes
@@ -52,9 +57,11 @@ type forwarding struct {
 
 // newPeers returns the peers of a node. notSent gets the requests that could not be forwarded, with the reason.
 func newPeers(
-	nc *nats.Conn, prefix messages.Prefix, log *slog.Logger, t *traces, notSent func(routing.Envelope, error),
+	nc *nats.Conn, prefix messages.Prefix, clock actors.Clock, log *slog.Logger, t *traces,
+	notSent func(routing.Envelope, error),
 ) *peers {
-	p := &peers{nc: nc, prefix: prefix, self: rand.Uint64() | 1, log: log, traces: t, sometimes: onceASecond()}
+	p := &peers{nc: nc, prefix: prefix, self: rand.Uint64() | 1, clock: clock, log: log, clocks: newClocks(), traces: t,
+		sometimes: onceASecond()}
 	p.forwarding = newQueue(maxForwarding, func(all []forwarding) {
 		for _, f := range all {
 			if err := p.send(f); err != nil {
@@ -130,14 +137,19 @@ func (p *peers) received(m *nats.Msg, receive func(*peer.Announcement)) {
 		})
 		return
 	}
+	if a.GetIncarnation() != p.self {
+		p.clocks.received(a, p.clock.Now())
+	}
 	receive(a)
 }
 
-// announce sends to all nodes. Without a connection it is lost, and the next one replaces it. The log says once that it
+// announce sends to all nodes, with the present time. Without a connection it is lost, and the next one replaces it. The log says once that it
 // could not be sent, and once that it can be again. It belongs to the controller's goroutine.
 func (p *peers) announce(a *peer.Announcement) {
 	name, errName := messages.EncodeKey(a.GetNode())
-	data, err := messages.Encode(messages.Protobuf, a)
+	sent := proto.CloneOf(a) // the controller compares what it announces
+	sent.SentUnixMs = p.clock.Now().UnixMillis
+	data, err := messages.Encode(messages.Protobuf, sent)
 	if err = cmp.Or(errName, err); err == nil {
 		err = p.nc.Publish(p.prefix.Announcement(name), data)
 	}
@@ -149,6 +161,9 @@ func (p *peers) announce(a *peer.Announcement) {
 	}
 	p.unannounced = err != nil
 }
+
+// clockOffset returns how far the clock of this node is from those of the others.
+func (p *peers) clockOffset() ClockOffset { return p.clocks.furthest(p.clock.Now().Instant) }
 
 // forward queues a request for another node, and reports whether there was room for it. It does not block.
 func (p *peers) forward(to uint64, e routing.Envelope) bool {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
@@ -55,7 +56,7 @@ func TestCannotAnnounceIsSaidOnce(t *testing.T) {
 	}
 	defer nc.Close()
 	log := new(strings.Builder)
-	p := newPeers(nc, messages.DefaultPrefix, slog.New(slog.NewTextHandler(io.Writer(log), nil)), nil, nil)
+	p := newPeers(nc, messages.DefaultPrefix, actors.SystemClock(), slog.New(slog.NewTextHandler(io.Writer(log), nil)), nil, nil)
 	p.sometimes.Interval = 0 // the rate limit must not keep the log quiet
 	for range 3 {
 		p.announce(&peer.Announcement{Node: "n"})

@@ -35,6 +35,8 @@ type stats struct {
 	EventsLost   uint64 `json:"events_lost"`
 	// Storage is missing if NATS is not in the process of the node.
 	Storage *Storage `json:"storage,omitempty"`
+	// Clock is missing if no other node says what its clock shows.
+	Clock *ClockOffset `json:"clock,omitempty"`
 }
 
 // statistics collects stats from the parts of a node. It is safe for concurrent use.
@@ -49,6 +51,8 @@ type statistics struct {
 	maxQueue int
 	// storage returns what NATS stores on; nil: NATS is elsewhere.
 	storage func() Storage
+	// clock returns how far the clock is from those of other nodes; nil: the node is alone.
+	clock func() ClockOffset
 
 	mu sync.Mutex
 	// live are the shards that were started and are not retired, whatever their state: what a shard has counted is
@@ -71,6 +75,9 @@ func (s *statistics) snapshot() stats {
 		storage := s.storage()
 		all.Storage = &storage
 	}
+	if f.Clock.Node != "" {
+		all.Clock = &f.Clock
+	}
 	for _, a := range f.Answers {
 		all.Answers[a.Status.String()] += a.Count
 	}
@@ -92,6 +99,8 @@ type Figures struct {
 	LateTokens uint64
 	// Events is how far the events of all shards have come.
 	Events actors.EventCounts
+	// Clock is how far the clock is from those of other nodes.
+	Clock ClockOffset
 }
 
 func (s *statistics) figures() Figures {
@@ -100,6 +109,9 @@ func (s *statistics) figures() Figures {
 		Dropped: s.drops.count.Load(), Unread: s.endpoints.unread(), Unsent: s.outbox.dropped.Load(),
 		Pending: s.quota.Pending(), Held: s.quota.Held(), Waiting: s.quota.Waiting(),
 		Tenants: s.tenants.figures(),
+	}
+	if s.clock != nil {
+		f.Clock = s.clock()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

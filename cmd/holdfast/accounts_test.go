@@ -16,34 +16,40 @@ type accounts struct {
 	acquire []string
 }
 
-// serveAccounts starts a node with the files and by the command of a page: the NATS configuration that begins with
-// accounts, and the tenants file if there is one.
+// serveAccounts starts a node with the accounts that the command of a page prints, the tenants file of the page if there is
+// one, and the settings of its command, in a file: there, a variable of the logins could be taken for a setting.
 func serveAccounts(t *testing.T, page string) *accounts {
 	t.Helper()
 	text := read(t, "../../docs/"+page)
-	block := func(pattern string) string {
-		m := regexp.MustCompile("(?ms)^```(?:yaml)?\n(" + pattern + ".*?)^```$").FindStringSubmatch(text)
+	find := func(pattern string) []string {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(text)
 		if m == nil {
-			t.Fatalf("docs/%s has no block that begins with %q", page, pattern)
+			t.Fatalf("docs/%s has nothing like %s", page, pattern)
 		}
-		return m[1]
+		return m[1:]
 	}
+	auth := run(t, strings.Fields(strings.ReplaceAll(find("holdfast (access deployment .*?) > auth.conf")[0], "'", ""))...)
 	dir := t.TempDir()
+	write(t, filepath.Join(dir, "auth.conf"), auth.stdout)
 	seedFile, key := seed(t, newPair(t, nkeys.CreateUser))
+	variables := []string{"NODE_NKEY=" + key}
+	for _, m := range regexp.MustCompile(`\$([A-Z_]+_PASSWORD)`).FindAllStringSubmatch(auth.stdout, -1) {
+		variables = append(variables, m[1]+"=secret")
+	}
 	files := strings.NewReplacer("auth.conf", filepath.Join(dir, "auth.conf"), "node.nk", seedFile,
 		"tenants.yaml", filepath.Join(dir, "tenants.yaml"))
-	write(t, filepath.Join(dir, "auth.conf"), swap(t, block("accounts: "), "UNODE...", key))
-	commands := strings.Split(strings.TrimSpace(block("holdfast serve ")), "\n")
-	if len(commands) != 2 || !strings.HasPrefix(commands[1], "holdfast acquire ") {
-		t.Fatalf("docs/%s shows %q; want serve and acquire", page, commands)
-	}
+	commands := find("(?m)^ *holdfast serve (--.*)\n *holdfast (acquire .*)$")
 	if strings.Contains(commands[0], "--tenants") {
-		write(t, filepath.Join(dir, "tenants.yaml"), block("ORDERS:"))
+		write(t, filepath.Join(dir, "tenants.yaml"), find("(?s)```yaml\n(ORDERS:.*?)```")[0])
 	}
-	command := strings.Fields(files.Replace(strings.TrimPrefix(commands[0], "holdfast serve ")))
+	settings := "listen: 127.0.0.1:0\n"
+	for _, flag := range strings.Split(strings.TrimPrefix(commands[0], "--"), " --") {
+		settings += files.Replace(strings.Replace(flag, " ", ": ", 1)) + "\n"
+	}
+	write(t, filepath.Join(dir, "holdfast.yaml"), settings)
 	return &accounts{
-		url:     serveWith(t, []string{"ALICE_PASSWORD=secret"}, append(command, "--listen", "127.0.0.1:0")...).url,
-		acquire: strings.Fields(swap(t, strings.TrimPrefix(commands[1], "holdfast "), "...", "secret")),
+		url:     serveWith(t, variables, "--config", filepath.Join(dir, "holdfast.yaml")).url,
+		acquire: strings.Fields(swap(t, commands[1], "...", "secret")),
 	}
 }
 
@@ -52,7 +58,7 @@ func (a *accounts) run(t *testing.T, args ...string) result {
 	return run(t, append(args, "--server", a.url)...)
 }
 
-// The NATS configuration, the file and the commands of docs/tenants.md make a deployment with a tenant, whose limits
+// The commands and the file of docs/tenants.md make a deployment with a tenant, whose limits
 // are those of the file.
 func TestTenantsOfThePage(t *testing.T) {
 	t.Parallel()
@@ -61,11 +67,11 @@ func TestTenantsOfThePage(t *testing.T) {
 	a.run(t, append(a.acquire, "--ttl", "500ms")...).want(t, 2, `1s`)
 }
 
-// The NATS configuration and the commands of docs/identity.md make a deployment that verifies owners.
+// The commands of docs/identity.md make a deployment that verifies owners.
 func TestIdentityOfThePage(t *testing.T) {
 	t.Parallel()
 	a := serveAccounts(t, "identity.md")
 	a.run(t, a.acquire...).want(t, 0, `token 1`)
-	other := strings.Fields(swap(t, strings.Join(a.acquire, " "), "alice/worker-1", "bob/worker-1"))
-	a.run(t, other...).want(t, 2, `^holdfast: invalid: owner: "alice"`)
+	other := strings.Fields(swap(t, strings.Join(a.acquire, " "), "orders/worker-1", "bob/worker-1"))
+	a.run(t, other...).want(t, 2, `^holdfast: invalid: owner: "orders"`)
 }

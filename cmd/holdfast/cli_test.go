@@ -324,7 +324,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "acquire"}, {"help", "exit-codes"},
 		{"exit-codes"},
-		{"help", "configuration"}, {"help", "connection"}, {"help", "serve-tls"}, {"help", "serve-limits"},
+		{"help", "configuration"}, {"help", "connection"}, {"help", "serve-tls"}, {"help", "serve-limits"}, {"help", "watchdog"},
 		{"serve", "--help"}, {"get", "-h"}, {"break", "--help"}, {"ls", "--help"}, {"help", "list"}} {
 		if r := run(t, args...); r.code != 0 || r.stderr != "" || strings.Count(r.stdout, "\n") < 10 {
 			t.Errorf("%q: %+v", args, r)

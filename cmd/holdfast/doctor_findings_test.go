@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -92,6 +93,36 @@ func TestDoctorOfANodeThatStarts(t *testing.T) {
 		if r.Check == "shards" && r.State != doctor.OK {
 			t.Errorf("%+v", r)
 		}
+	})
+}
+
+// Each node says how far its clock is from the other one.
+func TestDoctorFindsClocksApart(t *testing.T) {
+	t.Parallel()
+	nats := stand.StartNATS(t, embedded.Config{})
+	right, wrong := stand.NewClock(), stand.NewClock()
+	wrong.Set(time.Hour)
+	for name, clock := range map[string]*stand.Clock{"n1": right, "n2": wrong} {
+		s := stand.Value(server.Start(t.Context(), server.Config{
+			Config:   node.Config{Name: name, Clock: clock, Log: slog.New(slog.DiscardHandler)},
+			External: &natsconn.Config{URL: nats.ClientURL()},
+		}))(t)
+		t.Cleanup(func() { _ = s.Stop() })
+	}
+	nc := nats.Connect(t)
+	want := regexp.MustCompile(`^the clocks of nodes are apart: n1 is (59m5\ds|1h\S*) behind n2, n2 is 1h\S* ahead of n1$`)
+	stand.Eventually(t, "the doctor finds "+want.String(), func() bool {
+		var what []string
+		doctor.Run(t.Context(), doctor.Config{
+			Conn: nc, Prefix: messages.DefaultPrefix, Timeout: bound, Slow: bound,
+		}, func(r doctor.Result) {
+			for _, f := range r.Findings {
+				if f.Alert == "HoldfastClocksApart" {
+					what = append(what, f.What)
+				}
+			}
+		})
+		return len(what) == 1 && want.MatchString(what[0])
 	})
 }
 

@@ -75,6 +75,26 @@ const availability = [
     queries: [{ expr: sum(series('holdfast_storage_fault'), 'instance'), legend: '{{instance}}' }],
   }),
   graph({
+    title: 'Nodes whose NATS does not sync', unit: Short,
+    description: 'Nodes whose NATS confirms writes that are not on disk yet: a power failure loses locks.',
+    queries: [{ expr: sum(`1 - ${series('holdfast_storage_synced')}`, 'instance'), legend: '{{instance}}' }],
+  }),
+  graph({
+    title: 'Time until certificates end', unit: Seconds,
+    description: 'How long each certificate in use is still valid. Nodes without one have no line.',
+    queries: [{ expr: `${series('holdfast_certificate_expiry_timestamp_seconds')} - time()`, legend: '{{instance}} {{use}}' }],
+  }),
+  graph({
+    title: 'Versions', unit: Short,
+    description: 'Nodes by the version of Holdfast.',
+    queries: [{ expr: sum(series('holdfast_build_info'), 'version'), legend: '{{version}}' }],
+  }),
+  graph({
+    title: 'Clocks apart', unit: Seconds,
+    description: 'How far the clock of each node is ahead of that of the other node from which it differs most; below zero: behind. Leases are not affected.',
+    queries: [{ expr: sum(series('holdfast_clock_offset_seconds'), 'instance'), legend: '{{instance}}' }],
+  }),
+  graph({
     title: 'Free part of the disk', unit: PercentUnit,
     description: 'How much of the disk of the data directory is free.',
     queries: [{ expr: `${sum(series('holdfast_storage_free_bytes'), 'instance')} / ${sum(series('holdfast_storage_size_bytes'), 'instance')}`, legend: '{{instance}}' }],
@@ -226,6 +246,11 @@ const commits = [
     title: 'Time to open a shard', unit: Seconds,
     description: 'From the beginning of the attempt until the shard was open, of all shards that were opened since the start of the nodes.',
     queries: [{ expr: sinceStart(0.99, 'holdfast_shard_open_seconds'), legend: 'p99' }],
+  }),
+  graph({
+    title: 'Epoch', unit: Short,
+    description: 'How often the shard has been opened that was opened most often, by node.',
+    queries: [{ expr: max(series('holdfast_shard_epoch'), 'instance'), legend: '{{instance}}' }],
   }),
   graph({
     title: 'Compaction', unit: PercentUnit,

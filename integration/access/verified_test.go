@@ -32,7 +32,7 @@ func TestVerifiedUsers(t *testing.T) {
 				Config: node.Config{Name: "n1", Identity: identity.User, Shards: 2, Log: slog.New(slog.DiscardHandler)},
 				Alone:  true, Login: []nats.Option{nats.Nkey(public, key.Sign)},
 				Embedded: embedded.Config{ConfigFile: stand.NATSConfig(t,
-					"HOLDFAST_NKEY: "+public+"\n"+printed(t, args...))},
+					"NODE_NKEY: "+public+"\n"+printed(t, args...))},
 			})
 			if err != nil {
 				t.Fatal(err)

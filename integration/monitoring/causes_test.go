@@ -33,12 +33,13 @@ var causes = map[string]cause{
 	"SlowDiskNative": {start: slowDisk, alerts: [][]string{{"HoldfastCommitsAreSlow"}}, native: true},
 	"FullDisk": {start: fullDisk, alerts: [][]string{
 		{"HoldfastStorageFault", "HoldfastDiskNearlyFull", "HoldfastReplicasBehind"}}},
-	"Unsynced":   {start: unsynced, alerts: [][]string{{"HoldfastDoesNotSync"}}},
-	"OldKeys":    {start: endingCertificate, alerts: [][]string{{"HoldfastCertificateEnds"}}},
-	"Clients":    {start: clients, alerts: [][]string{{"HoldfastRefusesRequests", "HoldfastLosesMessages"}}},
-	"Tenant":     {start: tenant, alerts: [][]string{{"HoldfastTenantNearLimit", "HoldfastTenantRefused"}}},
-	"FullStream": {start: fullStream, alerts: [][]string{{"HoldfastEventsBehind"}, {"HoldfastEventsLost"}}},
-	"LateTokens": {start: lateTokens, alerts: [][]string{{"HoldfastTokensRunOut"}}},
+	"ClocksApart": {start: clocksApart, alerts: [][]string{{"HoldfastClocksApart"}}},
+	"Unsynced":    {start: unsynced, alerts: [][]string{{"HoldfastDoesNotSync"}}},
+	"OldKeys":     {start: endingCertificate, alerts: [][]string{{"HoldfastCertificateEnds"}}},
+	"Clients":     {start: clients, alerts: [][]string{{"HoldfastRefusesRequests", "HoldfastLosesMessages"}}},
+	"Tenant":      {start: tenant, alerts: [][]string{{"HoldfastTenantNearLimit", "HoldfastTenantRefused"}}},
+	"FullStream":  {start: fullStream, alerts: [][]string{{"HoldfastEventsBehind"}, {"HoldfastEventsLost"}}},
+	"LateTokens":  {start: lateTokens, alerts: [][]string{{"HoldfastTokensRunOut"}}},
 }
 
 // Each alert fires in a deployment in which its cause was made to happen, and no alert is active there before. The

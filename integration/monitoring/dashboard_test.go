@@ -3,7 +3,9 @@ package monitoring_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +55,37 @@ func TestPanelsAreDescribed(t *testing.T) {
 			t.Errorf("a title, a description, a unit or a query is missing: %+v", p)
 		}
 	}
+}
+
+// A panel shows each metric that is documented, those of the alerts among them.
+func TestMetricsHavePanels(t *testing.T) {
+	t.Parallel()
+	var queries strings.Builder
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			fmt.Fprintln(&queries, target.Expr)
+		}
+	}
+	texts := slices.Concat(read(t, rules), read(t, "../../docs/metrics.md"), read(t, "../../docs/tenants.md"))
+	metrics := slices.Sorted(maps.Keys(metricsIn(string(texts))))
+	if len(metrics) < 40 {
+		t.Fatalf("the metrics are %q: the test is vacuous", metrics)
+	}
+	shown := metricsIn(queries.String())
+	for _, metric := range metrics {
+		if !shown[metric] {
+			t.Errorf("no panel shows %s", metric)
+		}
+	}
+}
+
+// metricsIn returns the metrics of nodes that a text names, without the suffixes of the series of a histogram.
+func metricsIn(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\bholdfast_[a-z_]+[a-z]\b`).FindAllString(text, -1) {
+		all[regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(m, "")] = true
+	}
+	return all
 }
 
 // wantPanel waits until each query of a panel has data of a node.

@@ -2,7 +2,7 @@ package mutants_test
 
 func init() { mutants = append(mutants, failing...) }
 
-// failing are mutants of owners of shards that fail in part.
+// failing are mutants of owners of shards that fail in part, and of what says so.
 var failing = []mutant{
 	{
 		name:  "PanicLeavesATerm",
@@ -37,5 +37,12 @@ var failing = []mutant{
 		},
 		found: trials,
 		says:  `is not served`,
+	},
+	{
+		name:  "ClockOfTheLastDelay",
+		harm:  "one slow message looks like clocks that are apart, and hides clocks that are",
+		edits: []edit{{"actors/node/clocks.go", "o.present = difference"}},
+		found: suite{folder: "actors/node", run: "^TestClockOffsetWithinTheShortestDelay$"},
+		says:  `for an offset of`,
 	},
 }

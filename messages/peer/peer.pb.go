@@ -58,7 +58,10 @@ type Announcement struct {
 	// this field offer none of it.
 	Features []string `protobuf:"bytes,15,rep,name=features,proto3" json:"features,omitempty"`
 	// The generation of shards that the node serves. Nodes of different generations do not count on one another's shards.
-	Generation    uint32 `protobuf:"varint,16,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint32 `protobuf:"varint,16,opt,name=generation,proto3" json:"generation,omitempty"`
+	// When it was sent, by the clock of the node's machine, so that clocks that are apart are seen. No lease depends on it.
+	// 0: not known, from nodes before this field.
+	SentUnixMs    int64 `protobuf:"varint,17,opt,name=sent_unix_ms,json=sentUnixMs,proto3" json:"sent_unix_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -201,6 +204,13 @@ func (x *Announcement) GetFeatures() []string {
 func (x *Announcement) GetGeneration() uint32 {
 	if x != nil {
 		return x.Generation
+	}
+	return 0
+}
+
+func (x *Announcement) GetSentUnixMs() int64 {
+	if x != nil {
+		return x.SentUnixMs
 	}
 	return 0
 }
@@ -570,7 +580,7 @@ var File_messages_peer_peer_proto protoreflect.FileDescriptor
 
 const file_messages_peer_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xdf\x03\n" +
+	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\x81\x04\n" +
 	"\fAnnouncement\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -590,7 +600,9 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\bfeatures\x18\x0f \x03(\tR\bfeatures\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x10 \x01(\rR\n" +
-	"generation\"7\n" +
+	"generation\x12 \n" +
+	"\fsent_unix_ms\x18\x11 \x01(\x03R\n" +
+	"sentUnixMs\"7\n" +
 	"\tOwnership\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x90\x02\n" +

@@ -94,12 +94,17 @@ func release(tree, text, proxy, notesFile string) (tags []string, err error) {
 
 // modules returns the folders of the modules, each after those that it requires.
 func modules(tree string) ([]string, error) {
-	guards, err := filepath.Glob(filepath.Join(tree, "clients/fence/*/go.mod"))
 	folders := []string{"messages", "clients"}
-	for _, g := range guards {
-		folders = append(folders, path.Join("clients/fence", filepath.Base(filepath.Dir(g))))
+	for _, group := range []string{"clients/fence", "clients/adapters"} {
+		found, err := filepath.Glob(filepath.Join(tree, group, "*/go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			folders = append(folders, path.Join(group, filepath.Base(filepath.Dir(f))))
+		}
 	}
-	return append(folders, "clients/holdfast/holdfastotel", ".", "cmd/holdfast/holdfasttest", "cmd/holdfast/otel"), err
+	return append(folders, "clients/holdfast/holdfastotel", ".", "cmd/holdfast/holdfasttest", "cmd/holdfast/otel"), nil
 }
 
 type releaser struct {

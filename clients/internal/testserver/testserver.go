@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -38,27 +39,60 @@ func Build(tb testing.TB) Binary {
 // node stops when tb ends.
 func (b Binary) Start(tb testing.TB) (url string) {
 	tb.Helper()
-	dir := tb.TempDir()
-	node := exec.Command(string(b), "serve", "--listen", "127.0.0.1:0", "--http", "off", "--data", dir)
-	node.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")} // no settings of this process
-	node.Stderr = os.Stderr
-	out, err := node.StdoutPipe()
+	return b.Node(tb).URL
+}
+
+// Node is a node with a store of its own.
+type Node struct {
+	// URL is that of its NATS server. It stays the same when the node is started again.
+	URL    string
+	binary Binary
+	dir    string
+	cmd    *exec.Cmd
+}
+
+// Node starts a node with an empty store, and returns when it is ready. It stops when tb ends.
+func (b Binary) Node(tb testing.TB) *Node {
+	tb.Helper()
+	n := &Node{binary: b, dir: tb.TempDir()}
+	n.start(tb, "127.0.0.1:0")
+	tb.Cleanup(func() {
+		_ = n.cmd.Process.Signal(syscall.SIGTERM)
+		_ = n.cmd.Wait()
+	})
+	return n
+}
+
+// Kill ends the node without a chance to write anything.
+func (n *Node) Kill() {
+	_ = n.cmd.Process.Kill()
+	_ = n.cmd.Wait()
+}
+
+// Restart starts a node that was killed, with the same store and at the same address.
+func (n *Node) Restart(tb testing.TB) {
+	tb.Helper()
+	n.start(tb, strings.TrimPrefix(n.URL, "nats://"))
+}
+
+func (n *Node) start(tb testing.TB, listen string) {
+	tb.Helper()
+	n.cmd = exec.Command(string(n.binary), "serve", "--listen", listen, "--http", "off", "--data", n.dir)
+	n.cmd.Env = []string{"HOME=" + n.dir, "PATH=" + os.Getenv("PATH")} // no settings of this process
+	n.cmd.Stderr = os.Stderr
+	out, err := n.cmd.StdoutPipe()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := node.Start(); err != nil {
+	if err := n.cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		_ = node.Process.Signal(syscall.SIGTERM)
-		_ = node.Wait()
-	})
+	n.URL = ""
 	lines := bufio.NewScanner(out)
-	for url == "" && lines.Scan() {
-		url = address.FindString(lines.Text())
+	for n.URL == "" && lines.Scan() {
+		n.URL = address.FindString(lines.Text())
 	}
-	if url == "" {
+	if n.URL == "" {
 		tb.Fatalf("the node ended without an address: %v", lines.Err())
 	}
-	return url
 }

@@ -82,7 +82,7 @@ func (p Plan) all(clients Deployment) []User {
 func (p Plan) node() User {
 	u := p.Node(Terms{User: "holdfast"})
 	if p.Users {
-		u.NKey = "$HOLDFAST_NKEY"
+		u.NKey = "$NODE_NKEY" // HOLDFAST_NKEY is the setting of the node with the file of the seed
 	}
 	return u
 }

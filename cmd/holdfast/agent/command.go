@@ -54,7 +54,9 @@ acquires the lock. A command that fails is run again until it succeeds or the
 resource is no longer held back.
 
 The command must be idempotent, and may exit with 0 only if the holder can do no more
-harm. What was lost while no agent ran is found at its start. Its environment has:
+harm. It may run again for the same loss, and when the holder is already stopped; a later
+holder may run on the same machine. Of one loss an agent has one run at a time; several
+agents each run their command, unless they run under a lock. Its environment has:
 
   HOLDFAST_RESOURCE         the resource
   HOLDFAST_TENANT           the account of --tenant, if it is given
@@ -74,6 +76,18 @@ harm. What was lost while no agent ran is found at its start. Its environment ha
 
 Its standard input is empty, and it does not get passwords and tokens of the agent's
 login. Clients choose owner and metadata: check them, and quote them in a shell.
+
+A run fails with another exit code, by a signal, or at the end of --command-timeout,
+which kills the command with its process group. One that goes on when the resource is no
+longer held back is not killed. At most 10 000 losses are handled at a time. The agent
+lists what is held back when it starts, after each interruption of its connection, and
+every 30 s. When it ends, its commands are killed; the next agent runs them again. Ctrl-C
+and SIGTERM end it, with exit code 0.
+
+Before it does anything it looks for the command (exit codes 126 and 127), checks the
+pattern (2) and the feature delay of the deployment (2), and reads the journals and the
+listing (5, also without the permissions). "following the losses of ..." on standard
+error says that it is ready.
 
 In the pattern, * matches one whole level between dots, and > at the end matches
 one or more levels; quote it for the shell.`,

@@ -47,11 +47,18 @@ func New() *cobra.Command {
 		Short: "Measure a deployment under a load of locks",
 		Long: `Acquires and releases locks as fast as the deployment answers, and prints how many
 pairs of both it made in a second, and the latencies. Each client uses resources of
-its own and has one request in progress. Requests are not repeated: refused and lost
-ones are counted by their code. After one a client pauses.
+its own and has one request in progress. One request is one message to the owner of
+the shard, and is not repeated: refused and lost ones are counted by operation and
+code, the status of the reply (OVERLOADED, UNAVAILABLE) or NO_RESPONDERS, NO_ANSWER,
+DISCONNECTED. After one a client pauses. Latencies are those of successful requests.
 
-The load competes with all other users of the deployment. The nodes remember the
-names of the resources for as long as those of other free resources.`,
+The load competes with all other users of the deployment, and each pair is written to
+its disks. The nodes remember the names of the resources for as long as those of other
+free resources. Before the load it acquires and releases the first one. The user needs
+the direct subjects of acquire and release below --names.
+
+Ctrl-C ends the load and prints the result so far. No lock stays held. The exit code
+is 5 if requests failed and no pair succeeded, else 0.`,
 		Example: `  holdfast bench
   holdfast bench --clients 64 --duration 30s --resources 10000
   holdfast bench --server nats://nats.example.com --json | jq .rate`,

@@ -228,6 +228,7 @@ func (d *deployment) answers(ctx context.Context, r *Result) {
 		}
 	}
 	r.see("%s, the slowest after %s", strings.Join(names, ", "), short(slowest))
+	compareClocks(r, nodes)
 	for _, name := range slices.Sorted(maps.Keys(expected)) {
 		r.problem(fmt.Sprintf("node %s does not answer", display.Name(name)),
 			"requests for its shards wait until another node takes them over",

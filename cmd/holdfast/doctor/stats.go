@@ -20,6 +20,15 @@ type NodeStats struct {
 	LateTokens uint64 `json:"late_tokens"`
 	// Storage is nil if NATS is not in the process of the node.
 	Storage *Storage `json:"storage"`
+	// Clock is nil if no other node says what its clock shows.
+	Clock *Clock `json:"clock"`
+}
+
+// Clock is how many seconds that of a node is ahead of that of the other node from which it differs most, negative:
+// behind.
+type Clock struct {
+	Node    string  `json:"node"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Storage is what a node stores on.

@@ -62,6 +62,7 @@ func TestValues(t *testing.T) {
 			},
 			Dropped: 1, Unread: 2, Unsent: 3, Pending: 4, Waiting: 5, LateTokens: 6,
 			Events: actors.EventCounts{Published: 8, Behind: 9, Lost: 10},
+			Clock:  node.ClockOffset{Node: "n2", Seconds: -1.5},
 			Tenants: []node.TenantFigures{{Name: "A", Held: 1, Waiting: 2, MaxHeld: 5, MaxWaiting: 6,
 				Requests: 3, Refused: 4}, {Name: "B"}},
 		},
@@ -99,13 +100,14 @@ func TestValues(t *testing.T) {
 		 holdfast_tenant_requests_total{tenant="B"} 0`: "holdfast_tenant_requests_total",
 		`holdfast_tenant_refused_total{tenant="A"} 4
 		 holdfast_tenant_refused_total{tenant="B"} 0`: "holdfast_tenant_refused_total",
-		"holdfast_events_published_total 8": "holdfast_events_published_total",
-		"holdfast_events_behind 9":          "holdfast_events_behind",
-		"holdfast_events_lost_total 10":     "holdfast_events_lost_total",
-		"holdfast_queue_longest 3":          "holdfast_queue_longest",
-		"holdfast_sessions 3":               "holdfast_sessions",
-		"holdfast_memory_held_bytes 110":    "holdfast_memory_held_bytes",
-		"holdfast_grants_returned_total 1":  "holdfast_grants_returned_total",
+		"holdfast_events_published_total 8":  "holdfast_events_published_total",
+		"holdfast_events_behind 9":           "holdfast_events_behind",
+		"holdfast_events_lost_total 10":      "holdfast_events_lost_total",
+		"holdfast_clock_offset_seconds -1.5": "holdfast_clock_offset_seconds",
+		"holdfast_queue_longest 3":           "holdfast_queue_longest",
+		"holdfast_sessions 3":                "holdfast_sessions",
+		"holdfast_memory_held_bytes 110":     "holdfast_memory_held_bytes",
+		"holdfast_grants_returned_total 1":   "holdfast_grants_returned_total",
 		`holdfast_leases{durability="ephemeral",mode="exclusive"} 1
 		 holdfast_leases{durability="ephemeral",mode="shared"} 2
 		 holdfast_leases{durability="persistent",mode="exclusive"} 11

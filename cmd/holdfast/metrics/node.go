@@ -58,9 +58,12 @@ var (
 		"Whether JetStream has confirmed nothing for so long that new requests are refused.", "shard")
 	published = desc("events_published_total",
 		"The events that were published; an event that was published twice counts twice.")
-	behind = desc("events_behind", "The commits whose events are not published yet.")
-	lost   = desc("events_lost_total", "The commits whose events will never be published.")
-	bytes  = desc("memory_held_bytes",
+	behind      = desc("events_behind", "The commits whose events are not published yet.")
+	lost        = desc("events_lost_total", "The commits whose events will never be published.")
+	clockOffset = desc("clock_offset_seconds",
+		"How far the clock of this node is ahead of that of the other node from which it differs most, negative: behind; "+
+			"0: there is no other node. It includes the delay of a message.")
+	bytes = desc("memory_held_bytes",
 		"The estimated size of what the shards of this node remember, as it is stored.")
 
 	tenantLeases = desc("tenant_leases",
@@ -164,6 +167,7 @@ func (s sink) figures(f node.Figures) {
 	s.counter(published, f.Events.Published)
 	s.gauge(behind, int64(f.Events.Behind))
 	s.counter(lost, f.Events.Lost)
+	s.value(clockOffset, f.Clock.Seconds)
 	for _, t := range f.Tenants {
 		s.gauge(tenantLeases, t.Held, t.Name)
 		s.gauge(tenantWaiters, t.Waiting, t.Name)

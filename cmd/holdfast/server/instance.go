@@ -113,7 +113,10 @@ func (i *instance) startNode(ctx context.Context) error {
 			return i.journals(next), nil
 		}
 	}
-	cfg.Clock, cfg.First, cfg.Retainer = actors.SystemClock(), i.cfg.isAlone(), retainer
+	if cfg.Clock == nil {
+		cfg.Clock = actors.SystemClock()
+	}
+	cfg.First, cfg.Retainer = i.cfg.isAlone(), retainer
 	cfg.Intake, cfg.Outbox, cfg.Events, cfg.Peers = c.intake, c.outbox, c.events, c.peers
 	cfg.TransferLeadership = func(ctx context.Context, shard uint32, to string) error {
 		return i.deployment.Load().leadership.Transfer(ctx, shard, to)

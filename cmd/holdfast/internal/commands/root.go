@@ -74,6 +74,8 @@ holder whose lease has ended.`,
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesTopic},
 		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file",
 			Long: configurationTopic},
+		&cobra.Command{Use: "watchdog", Short: "When holdfast lock feeds a watchdog, and when it resets the machine",
+			Long: watchdogTopic},
 		connect.NewTopic(),
 	)
 	addCommands(root, groupTopics, serve.Topics()...)

@@ -30,12 +30,17 @@ func newDeadlocks() *cobra.Command {
 		Short: "Find owners that wait for one another",
 		Long: `Finds cycles of owners of which each waits for a lock that the next one holds, so
 that none of them can go on until a wait or a lease ends. It changes nothing; break
-one of the leases to end a deadlock. An owner counts as one process: programs that
-share an owner may seem to wait for themselves.
+one of the leases to end a deadlock.
 
-The cycles are found in a listing, and then confirmed by looking at their locks
-again. Only locks that match the pattern are looked at, and of each queue the first
-100 requests. The exit code is 0 without a deadlock and 3 with one.`,
+An owner waits in vain if its request does not fit even after all owners that do not
+wait have released their leases. Of each owner the shortest cycle is shown, once. All
+of a cycle existed at one moment: it is found in a listing, and then confirmed by
+looking at its locks again. An owner counts as one process: programs that share an
+owner may seem to wait for themselves. Owners of one name in two tenants are two.
+
+Only locks that match the pattern are looked at, and of each resource the first 100
+requests and holders. The user needs the permissions for holdfast.list and
+holdfast.get.<key>. The exit code is 0 without a deadlock and 3 with one.`,
 		Example: `  holdfast deadlocks
   holdfast deadlocks 'orders.>'`,
 		Args:              cobra.ArbitraryArgs,

@@ -42,8 +42,15 @@ wrong, why it matters and what to do. The checks, and what each finds:
 
 ` + doctor.Help() + `
 It takes no lock and changes nothing. It causes three commits without changes in each
-shard. What this user may not see is "not visible", and no finding. --timeout bounds
-each check. The exit code is 0 without a finding and 3 with one.`,
+shard. Of the locks it looks at the first 100 000 that are held, and at as many that are
+held back, of all tenants, and names at most ten of a kind. It does not look at the
+permissions for the subjects of tenants.
+
+What this user may not see, or a check had no time for, is "not visible", with the
+permission or condition that would show it, and no finding. A request has three seconds,
+that for a page of a listing six, and a check --timeout. What does not answer is a
+finding, also in an outage of a few seconds: look again. The exit code is 0 without a
+finding and 3 with one, also if nothing can be reached.`,
 		Example: `  holdfast doctor
   holdfast doctor --json | jq '.checks[].findings[]?'`,
 		Args:              cli.NoArguments,
