@@ -128,8 +128,8 @@ type Network struct {
 
 func (n Network) String() string {
 	e := n.Echoes
-	return fmt.Sprintf("%s, %v: %d echoes took %v (median), %v (p99), %v at most, and %d were lost", count(n.Nodes),
-		n.Delay, e.Count, e.P50.Round(time.Microsecond), e.P99.Round(time.Microsecond), e.Max.Round(time.Microsecond),
+	return fmt.Sprintf("%s, %v: echoes took %v (median), %v (p99), %v at most; %d lost", count(n.Nodes),
+		n.Delay, e.P50.Round(time.Microsecond), e.P99.Round(time.Microsecond), e.Max.Round(time.Microsecond),
 		e.Lost)
 }
 

@@ -13,20 +13,20 @@ func (r *Report) summary() []section {
 	if len(t) == 1 {
 		return nil
 	}
-	return []section{{title: "The pairs of lock and unlock of Holdfast. The processors are those that its servers keep " +
-		"busy; × etcd is its rate divided by that of etcd.", table: t}}
+	return []section{{title: "The pairs of lock and unlock of Holdfast. × etcd is its rate divided by that of etcd.",
+		table: t}}
 }
 
 // overview returns a line for each case of pairs that Holdfast ran.
 func overview(rows []*Row) table {
-	t := table{{"nodes", "RTT ms", "clients", "pairs a second", "p50 ms", "processors", "× etcd", "× redis", "× kv",
-		"× nats", "Go client × rueidis"}}
+	t := table{{"nodes", "RTT ms", "clients", "pairs a second", "p50 ms", "× etcd", "× redis", "× kv", "× nats",
+		"Go client × rueidis"}}
 	for _, r := range rows {
 		if r.Workload != peer.Pairs || r.Peer != "holdfast" || len(r.Samples) == 0 {
 			continue
 		}
 		line := []string{strconv.Itoa(r.Nodes), known(1e3 * r.Delay.Seconds()), strconv.Itoa(r.Clients),
-			number(r.Median(Rate)), number(1e3 * r.Median(P50)), known(r.Median(busy))}
+			number(r.Median(Rate)), number(1e3 * r.Median(P50))}
 		for _, name := range []string{"etcd", "redis", "kv", "nats"} {
 			line = append(line, times(rows, r, name))
 		}
@@ -36,14 +36,11 @@ func overview(rows []*Row) table {
 		}
 		t = append(t, append(line, overGo))
 	}
-	for _, name := range []string{"RTT ms", "processors", "× etcd", "× redis", "× kv", "× nats", "Go client × rueidis"} {
+	for _, name := range []string{"RTT ms", "× etcd", "× redis", "× kv", "× nats", "Go client × rueidis"} {
 		t = t.without(name)
 	}
 	return t
 }
-
-// busy is how many processors the servers of a sample used.
-func busy(s Sample) float64 { return s.Rate * s.CPU.Seconds() }
 
 // times returns how many times the rate of another peer that of the row is.
 func times(rows []*Row, r *Row, name string) string {

@@ -13,7 +13,7 @@ type section struct {
 
 func (r *Report) sections(against string) []section {
 	all := []section{
-		{"medians.csv", "Medians of the rounds.", measurements(r.Compared)},
+		{"medians.csv", "Medians.", measurements(r.Compared)},
 		{"ratios.csv", "Ratios within a round: above 1 is good for the rate, below 1 for all others.",
 			ratios(r.Compared, against)},
 		{"shards.csv", "Pairs with different numbers of shards.",
