@@ -185,6 +185,40 @@ func TestHTTPAddress(t *testing.T) {
 	waitPage(t, "http://127.0.0.1:"+port+"/livez", "ok")
 }
 
+// Health has an address of its own, with and without HTTP, which other hosts may reach and which has nothing else.
+func TestHealthAddress(t *testing.T) {
+	t.Parallel()
+	alone := serveWith(t, nil, "--listen", "127.0.0.1:0", "--http", "off", "--health", "0.0.0.0:0", "--log-format", "json")
+	address := regexp.MustCompile(`"health":"http://([^"]*)"`).FindStringSubmatch(alone.ready)
+	if address == nil || strings.Contains(alone.ready, `"http":`) {
+		t.Fatalf("health alone: %s", alone.ready)
+	}
+	_, port, err := net.SplitHostPort(address[1])
+	stand.Must(t, err)
+	waitPage(t, "http://127.0.0.1:"+port+"/livez", "ok")
+	waitPage(t, "http://127.0.0.1:"+port+"/readyz", "ok")
+	for _, path := range []string{"/", "/metrics", "/version"} {
+		wantPage(t, "http://127.0.0.1:"+port+path, 404, "")
+	}
+
+	both := serveWith(t, nil, "--listen", "127.0.0.1:0", "--health", "127.0.0.1:0")
+	url := strings.TrimSuffix(regexp.MustCompile(`Health: +(\S+),`).FindStringSubmatch(both.out.WaitFor(t, both.done,
+		"Health:"))[1], "/livez")
+	waitPage(t, url+"/readyz", "ok")
+	waitPage(t, both.http(t)+"/readyz", "ok")
+
+	data := t.TempDir()
+	run(t, "serve", "--listen", "127.0.0.1:0", "--data", data, "--http", "off", "--health",
+		strings.TrimPrefix(url, "http://")).want(t, 1,
+		`^holdfast: --health: HTTP: cannot listen on .*another program listens there.*--health`)
+	run(t, "serve", "--data", data, "--health", "here").want(t, 2, `^holdfast: --health: HTTP: "here" is not HOST:PORT$`)
+	run(t, "serve", "--data", data, "--http", "127.0.0.1:8422", "--health", "0.0.0.0:8422").want(t, 2,
+		`^holdfast: --health 0\.0\.0\.0:8422: --http listens on 127\.0\.0\.1:8422; give one of them another port$`)
+	if entries, err := os.ReadDir(data); err != nil || len(entries) > 0 {
+		t.Errorf("a refused start has left %v, %v", entries, err)
+	}
+}
+
 // The page is there for this host, and elsewhere only if it was asked for. A window that is open does not keep the node
 // from stopping.
 func TestPage(t *testing.T) {

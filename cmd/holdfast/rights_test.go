@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -67,5 +68,38 @@ func TestDocumentedPermissions(t *testing.T) {
 		if err := <-refusals; !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), subject) {
 			t.Errorf("publishing on %s: %v", subject, err)
 		}
+	}
+}
+
+// With the permissions of the role node the page asks for nothing that its user may not.
+func TestPermissionsOfThePage(t *testing.T) {
+	t.Parallel()
+	rights := rightsOf(t, "node")
+	blind := strings.Replace(rights, `"$SRV.STATS.holdfast"`, `"x"`, 1)
+	for name, test := range map[string]struct {
+		rights string
+		want   bool
+	}{"AsPrinted": {rights, true}, "WithoutStatistics": {blind, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := stand.NATSConfig(t,
+				`authorization { users: [{ user: node, password: secret, permissions: { `+test.rights+` } }] }`)
+			p := serveWith(t, []string{"HOLDFAST_PASSWORD=secret"}, "--nats-config", file, "--user", "node", "--http",
+				"127.0.0.1:0")
+			url, log := p.http(t), func() string { return p.out.String() }
+			for path, text := range map[string]string{
+				"/": "All is well.", "/cluster": "1 node runs.", "/locks": "0 leases are shown.",
+				"/locks?state=waited": "No request waits", "/lock?name=a": "The lock is free.", "/sessions": "No lease",
+				"/events": "0 changes are shown.", "/deadlocks": "No owners",
+			} {
+				if code, body := stand.Fetch(t, url+path); code != http.StatusOK || !strings.Contains(body, text) {
+					t.Errorf("%s: %d, without %q:\n%s", path, code, text, body)
+				}
+			}
+			_, body := stand.Fetch(t, url)
+			if got := !strings.Contains(body, "Not visible") && !strings.Contains(log(), "Violation"); got != test.want {
+				t.Errorf("all is permitted: %v, want %v:\n%s\n%s", got, test.want, body, log())
+			}
+		})
 	}
 }

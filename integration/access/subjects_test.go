@@ -166,7 +166,7 @@ var allowed = []struct {
 	},
 	{
 		name: "node", args: []string{"node", "--user", "user"},
-		publish: `holdfast\..*|_INBOX\..*|_R_\.1\.2|\$KV\.HOLDFAST_[01]\..*|\$JS\.API\.(STREAM\.NAMES|` +
+		publish: `holdfast\..*|_INBOX\..*|_R_\.1\.2|\$KV\.HOLDFAST_[01]\..*|\$SRV\.STATS\.holdfast|\$JS\.API\.(INFO|STREAM\.NAMES|` +
 			`STREAM\.(CREATE|UPDATE|INFO|PURGE|MSG\.GET|LEADER\.STEPDOWN)\.KV_HOLDFAST_[01]|STREAM\.(CREATE|UPDATE|INFO|MSG\.GET)\.HOLDFAST_EVENTS|` +
 			`CONSUMER\.(CREATE\.KV_HOLDFAST_[01]\.c\.c|(MSG\.NEXT|DELETE)\.KV_HOLDFAST_[01]\.c))`,
 		subscribe: `holdfast\..*|_INBOX\..*|\$SRV\.(\*|>|(PING|INFO|STATS)(\.holdfast(\.1)?)?)`,

@@ -32,7 +32,8 @@ func (b *build) writeChart() error {
 	}
 	members := []member{{"Chart.yaml", stamped, 0o644}}
 	err = filepath.WalkDir(chartFolder, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && d.Name() != "Chart.yaml" {
+		// The alerts and the dashboard are links to the files of deploy.
+		if err == nil && !d.IsDir() && d.Name() != "Chart.yaml" {
 			members = append(members, member{filepath.ToSlash(strings.TrimPrefix(name, chartFolder+"/")), name, 0o644})
 		}
 		return err

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 )
 
@@ -26,6 +31,16 @@ func TestChart(t *testing.T) {
 	}
 	if m := packed.Metadata; m.Version != b.version.semantic || m.AppVersion != b.version.semantic {
 		t.Errorf("version %s, appVersion %s, want %s", m.Version, m.AppVersion, b.version.semantic)
+	}
+	for _, link := range []string{"prometheus/holdfast.rules.yml", "grafana/holdfast.json"} {
+		want, err := os.ReadFile(filepath.Join("../deploy", link))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(packed.Files, func(f *common.File) bool { return f.Name == "files/"+path.Base(link) }); i < 0 ||
+			!bytes.Equal(packed.Files[i].Data, want) {
+			t.Errorf("the chart has another %s", link)
+		}
 	}
 	if len(packed.Raw) != len(source.Raw) || len(source.Templates) == 0 ||
 		len(packed.Templates) != len(source.Templates) || len(packed.Schema) == 0 {

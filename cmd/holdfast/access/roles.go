@@ -12,8 +12,9 @@ var roles = []struct {
 	{
 		use: "node", short: "Print the user of the nodes",
 		long: `Prints the user with which nodes log in to NATS. It may do everything below the
-prefix, answer to inboxes, and read and write the journals. Other subjects and streams
-of the account are closed to it, so that no client can let a node publish there.`,
+prefix, answer to inboxes, read and write the journals, and ask for what the page shows.
+Other subjects and streams of the account are closed to it, so that no client can let
+a node publish there.`,
 		user: Deployment.Node,
 	},
 	{

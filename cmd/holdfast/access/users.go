@@ -59,6 +59,8 @@ func (d Deployment) Node(t Terms) User {
 		{For: "another number of shards", Publish: d.register(
 			jetStream+"STREAM.CREATE.KV_%s", jetStream+"STREAM.UPDATE.KV_%s", streamInfo, messageGet, records,
 		)},
+		{For: "the page: what all nodes count, and what the account may store",
+			Publish: []string{statistics, jetStream + "INFO"}},
 		{For: "whether NATS syncs each write, if the account imports that", Publish: []string{syncs}},
 		{For: "records", Publish: append(d.journals(records), d.journals(consuming...)...)},
 		{For: "retained events", Publish: []string{

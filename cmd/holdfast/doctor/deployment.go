@@ -26,6 +26,8 @@ type Config struct {
 	Timeout time.Duration
 	// Slow is the time from which an answer counts as slow.
 	Slow time.Duration
+	// Lost are nodes that were there, and when they were heard last; nil: none is known.
+	Lost map[string]time.Time
 }
 
 // deployment is what is examined, with what earlier checks have found.
@@ -51,7 +53,7 @@ func (d *deployment) ask(ctx context.Context, subject string, request, reply pro
 // locks are what the listings show.
 type locks struct {
 	// contended are the held resources for which requests wait.
-	contended []deadlock.Contended
+	contended deadlock.Listing
 	// queues are the numbers of waiting requests, by the resource, as far as they were listed or counted.
 	queues map[cli.Resource]int
 	// late are leases whose tokens are near the end, unconfirmed those that hold a resource back until their loss is
@@ -60,8 +62,6 @@ type locks struct {
 	// leases is how many held ones were listed; partial: there are more.
 	leases  int
 	partial bool
-	// last is the resource at the end of a page, whose leases may continue on the next one.
-	last deadlock.Contended
 	// err is why the listing ended early.
 	err error
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/ask"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/deadlock"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -28,7 +27,6 @@ func (d *deployment) list(ctx context.Context) {
 	l := &d.locks
 	l.queues = make(map[cli.Resource]int)
 	l.err = d.pages(ctx, false, l.addHeld)
-	l.addContended()
 	if l.err == nil && slices.Contains(d.info.GetFeatures(), messages.FeatureDelay) {
 		l.err = d.pages(ctx, true, l.addLost)
 	}
@@ -63,9 +61,8 @@ func (d *deployment) tenants() string {
 
 // addHeld adds a page of leases that are held.
 func (l *locks) addHeld(page *messages.ListReply) {
-	queues := make(map[cli.Resource][]*messages.Waiter)
+	l.contended.Add(page)
 	for _, q := range page.GetQueues() {
-		queues[cli.ResourceOf(q)] = q.GetWaiters()
 		l.queues[cli.ResourceOf(q)] = len(q.GetWaiters())
 	}
 	for _, lease := range page.GetLeases() {
@@ -73,24 +70,12 @@ func (l *locks) addHeld(page *messages.ListReply) {
 		if lastToken(lease) >= messages.WarnToken && len(l.late) < maxNamed {
 			l.late = append(l.late, lease)
 		}
-		if of := cli.ResourceOf(lease); of != (cli.Resource{Name: l.last.Resource, Tenant: l.last.Tenant}) {
-			l.addContended()
-			l.last = deadlock.Contended{Tenant: of.Tenant, Resource: of.Name}
-		}
-		l.last.Leases, l.last.Waiters = append(l.last.Leases, lease), queues[cli.ResourceOf(lease)]
 	}
 }
 
 // lastToken returns the highest token of a lease.
 func lastToken(l *messages.Lease) messages.Token {
 	return messages.Token(l.GetToken()).Last(l.GetTokens())
-}
-
-// addContended adds the last resource if requests wait for it.
-func (l *locks) addContended() {
-	if len(l.last.Waiters) > 0 {
-		l.contended = append(l.contended, l.last)
-	}
 }
 
 // addLost adds a page of leases that hold their resources back.

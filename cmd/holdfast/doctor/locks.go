@@ -32,7 +32,7 @@ func (d *deployment) deadlocks(ctx context.Context, r *Result) {
 	if d.unlisted(r) {
 		return
 	}
-	found, err := deadlock.Find(d.locks.contended, func(tenant, name string) (*messages.Reply, error) {
+	found, err := deadlock.Find(d.locks.contended.Contended, func(tenant, name string) (*messages.Reply, error) {
 		return d.get(ctx, cli.Resource{Name: name, Tenant: tenant}, &messages.GetRequest{Waiters: true})
 	})
 	if err != nil {

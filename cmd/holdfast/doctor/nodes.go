@@ -196,8 +196,9 @@ func absent(info *messages.Info) (all []string) {
 	return all
 }
 
-// answers checks that each node answers.
+// answers checks that each node answers, and names those that are lost.
 func (d *deployment) answers(ctx context.Context, r *Result) {
+	d.lost(r)
 	expected := make(map[string]bool)
 	for _, n := range d.info.GetNodes() {
 		expected[n.GetName()] = true
@@ -233,6 +234,19 @@ func (d *deployment) answers(ctx context.Context, r *Result) {
 		r.problem(fmt.Sprintf("node %s does not answer", display.Name(name)),
 			"requests for its shards wait until another node takes them over",
 			"look at its process, its log and its connection to NATS; restart it if it hangs")
+		r.as("HoldfastNodeDown")
+	}
+}
+
+// lost names the nodes that were there and are not.
+func (d *deployment) lost(r *Result) {
+	for _, name := range slices.Sorted(maps.Keys(d.cfg.Lost)) {
+		if slices.ContainsFunc(d.info.GetNodes(), func(n *messages.Node) bool { return n.GetName() == name }) {
+			continue
+		}
+		r.warn(fmt.Sprintf("node %s is lost since %s", display.Name(name), d.cfg.Lost[name].UTC().Format("15:04:05 UTC")),
+			"the deployment survives fewer failures without it",
+			"look at its process, its log and its host, and start it again; one that was removed is named for a day")
 		r.as("HoldfastNodeDown")
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// maxForm bounds the body of a form, in bytes.
-const maxForm = 16 << 10
+// maxForm bounds the body of a form, maxName the name of who acts, in bytes.
+const maxForm, maxName = 16 << 10, 64
 
 // action is what an operator can do to a lease.
 type action struct {
@@ -30,7 +30,7 @@ type action struct {
 var actions = []action{
 	{"break", "broken", func(ctx context.Context, c *holdfast.Client, resource string, token messages.Token,
 		by, why string) error {
-		return c.Break(ctx, resource, token, by+": "+why)
+		return c.Break(ctx, resource, token, cli.Reason(by, why))
 	}},
 	{"confirm", "confirmed", func(ctx context.Context, c *holdfast.Client, resource string, token messages.Token,
 		by, why string) error {
@@ -75,11 +75,15 @@ func (p *Page) do(r *http.Request, a action, to cli.Resource) error {
 		return errStarting
 	}
 	var of cli.Token
-	token, why, by := r.PostForm.Get("token"), strings.TrimSpace(r.PostForm.Get("reason")), p.by(r)
-	longest := messages.MaxReasonBytes - len(by) - len(": ")
+	token, why := r.PostForm.Get("token"), strings.TrimSpace(r.PostForm.Get("reason"))
+	name := strings.TrimSpace(r.PostForm.Get("by"))
+	by := name + " (" + p.from(r) + ")"
+	longest := messages.MaxReasonBytes - len(cli.Reason(by, " ")) + 1
 	switch err := of.Set(token); {
 	case err != nil || of == 0:
 		return fmt.Errorf("%w: choose the lease that you mean by its token, got %q", errInput, token)
+	case name == "" || len(name) > maxName:
+		return fmt.Errorf("%w: the name of who acts has 1 to %d bytes; events and the audit show it", errInput, maxName)
 	case why == "" || len(why) > longest:
 		return fmt.Errorf("%w: the reason has 1 to %d bytes; events and the audit show it", errInput, longest)
 	}
@@ -94,8 +98,8 @@ func (p *Page) do(r *http.Request, a action, to cli.Resource) error {
 	return err
 }
 
-// by says who acts: the node whose page it was, and the address that the request came from.
-func (p *Page) by(r *http.Request) string {
+// from says where a request came from: the node whose page it was, and the address.
+func (p *Page) from(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr

@@ -43,14 +43,19 @@ func (v *deadlocks) load(ctx context.Context, d *deployment) error {
 	if err := v.choose(ctx, d); err != nil {
 		return err
 	}
-	listed, more, err := v.contended(ctx, d)
+	var listed deadlock.Listing
+	more, err := d.scan(ctx, &messages.ListRequest{Pattern: v.key, Tenant: v.Tenant, Waiters: true},
+		func(page *messages.ListReply) bool {
+			listed.Add(page)
+			return true
+		})
 	if err != nil {
 		return err
 	}
 	if more {
 		v.Note = "Only the first " + scanned + " leases of the selection were looked at; holdfast deadlocks looks at all."
 	}
-	found, err := deadlock.Find(listed, func(tenant, name string) (*messages.Reply, error) {
+	found, err := deadlock.Find(listed.Contended, func(tenant, name string) (*messages.Reply, error) {
 		key, err := messages.EncodeKey(name)
 		if err != nil {
 			return nil, err
@@ -74,28 +79,6 @@ func (v *deadlocks) load(ctx context.Context, d *deployment) error {
 
 // maxCycles is how many deadlocks the view shows.
 const maxCycles = 20
-
-// contended returns the resources for which requests wait.
-func (v *deadlocks) contended(ctx context.Context, d *deployment) (all []deadlock.Contended, more bool, err error) {
-	at := make(map[cli.Resource]int)
-	more, err = d.scan(ctx, &messages.ListRequest{Pattern: v.key, Tenant: v.Tenant, Waiters: true},
-		func(page *messages.ListReply) bool {
-			for _, q := range page.GetQueues() {
-				of := cli.ResourceOf(q)
-				if _, known := at[of]; !known {
-					at[of] = len(all)
-					all = append(all, deadlock.Contended{Tenant: of.Tenant, Resource: of.Name, Waiters: q.GetWaiters()})
-				}
-			}
-			for _, l := range page.GetLeases() {
-				if i, waited := at[cli.ResourceOf(l)]; waited {
-					all[i].Leases = append(all[i].Leases, l)
-				}
-			}
-			return true
-		})
-	return all, more, err
-}
 
 func cycleOf(number int, c deadlock.Cycle) cycle {
 	v := cycle{Number: number, Tenant: c[0].Tenant}

@@ -37,7 +37,7 @@ type deployment struct {
 	// What all windows share: what is wrong, what has changed, and what is contended.
 	state     *shared[*doctor.Survey]
 	pulse     *shared[*pulse]
-	contended *shared[*tops]
+	contended *shared[[]top]
 	chronicle *chronicle
 }
 

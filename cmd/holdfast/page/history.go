@@ -32,8 +32,8 @@ var shownKinds = holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased, 
 
 // change is a change of a lock, as views show it.
 type change struct {
-	// Tenanted: the column of tenants is shown.
-	Tenanted bool
+	// Tenanted: the column of tenants is shown. Single: that of locks is not.
+	Tenanted, Single bool
 	// ID identifies the change in the deployment.
 	ID   string
 	Kind string
@@ -43,6 +43,8 @@ type change struct {
 	Held time.Duration
 	// HeldBack: the resource is held back since.
 	HeldBack bool
+	// Reason is why it was made, and by whom; may be empty.
+	Reason string
 	// Details are the reason, for how long the lease was held, and whether its resource is held back, or rests.
 	Details string
 }
@@ -62,8 +64,8 @@ func (s selection) changeOf(e holdfast.Event) change {
 		details = append(details, "reason: "+e.Reason)
 	}
 	return change{
-		Tenanted: s.Tenanted, ID: e.ID.String(), Kind: kindText(e.Kind), At: e.Time, lease: leaseOf(e.Lease),
-		Held: e.Held(), HeldBack: e.HeldBack, Details: strings.Join(details, ", "),
+		Tenanted: s.Tenanted, Single: s.single(), ID: e.ID.String(), Kind: kindText(e.Kind), At: e.Time, lease: leaseOf(e.Lease),
+		Held: e.Held(), HeldBack: e.HeldBack, Reason: e.Reason, Details: strings.Join(details, ", "),
 	}
 }
 
@@ -80,9 +82,9 @@ var (
 
 // history is the newest changes that a journal has, newest first.
 type history struct {
-	// Tenanted: the column of tenants is shown.
-	Tenanted bool
-	Rows     []change
+	// Tenanted: the column of tenants is shown. Single: that of locks is not.
+	Tenanted, Single bool
+	Rows             []change
 	// Reach says how far it goes back.
 	Reach string
 	// whole: nothing was left unread for lack of time.
@@ -94,7 +96,7 @@ type history struct {
 func (s selection) recent(ctx context.Context, c *holdfast.Client) (history, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	h := history{Tenanted: s.Tenanted}
+	h := history{Tenanted: s.Tenanted, Single: s.single()}
 	for _, window := range windows {
 		rows, begins, err := s.since(ctx, c, window, shownKinds)
 		if errors.Is(err, errTooMany) || ctx.Err() != nil {

@@ -3,9 +3,9 @@ package page
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
-	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/messages"
@@ -34,7 +34,9 @@ var states = []struct {
 }
 
 // rankings are those of the columns that sort the view by one.
-var rankings = map[string]ranking{"waiting": byQueue, "oldest": byWait, "age": byHold}
+var rankings = map[string]messages.Ranking{
+	"waiting": messages.Ranking_QUEUE, "oldest": messages.Ranking_WAIT, "age": messages.Ranking_HOLD,
+}
 
 // choice is one option of a form.
 type choice struct {
@@ -54,14 +56,8 @@ type locks struct {
 	Next string
 	// Note says what is not shown; may be empty.
 	Note string
-}
-
-// lockRow is a lease in a view, with the queue of its resource. A resource that is not held has no owner.
-type lockRow struct {
-	lease
-	// Waiting is how many requests wait for its resource, and Oldest how long the oldest of them has waited.
-	Waiting int
-	Oldest  time.Duration
+	// unranked: the deployment does not sort as was asked for.
+	unranked bool
 }
 
 func openLocks(_ *Page, query url.Values) (view, error) {
@@ -88,8 +84,11 @@ func (l *locks) Choices() (all []choice) {
 	return all
 }
 
-// Empty says what there is none of.
+// Empty says what there is none of, or why there is nothing.
 func (l *locks) Empty() string {
+	if l.unranked {
+		return "Locks cannot be sorted so: " + errUnranked.Error() + "."
+	}
 	for _, s := range states {
 		if s.value == l.State {
 			return s.empty
@@ -137,7 +136,7 @@ func (l *locks) Summary() string {
 }
 
 func (l *locks) load(ctx context.Context, d *deployment) error {
-	l.Rows, l.Next, l.Note = nil, "", ""
+	l.Rows, l.Next, l.Note, l.unranked = nil, "", "", false
 	if err := l.choose(ctx, d); err != nil {
 		return err
 	}
@@ -161,9 +160,14 @@ func (l *locks) load(ctx context.Context, d *deployment) error {
 }
 
 // rank shows the top of a ranking.
-func (l *locks) rank(ctx context.Context, d *deployment, by ranking) error {
-	all, err := d.held(ctx, l.selection)
-	if l.Rows = first(all, by, locksPerPage); len(l.Rows) == locksPerPage {
+func (l *locks) rank(ctx context.Context, d *deployment, by messages.Ranking) (err error) {
+	if err = d.ranks(ctx); err != nil {
+		if l.unranked = errors.Is(err, errUnranked); l.unranked {
+			err = nil
+		}
+		return err
+	}
+	if l.Rows, err = d.top(ctx, by, l.selection, locksPerPage); len(l.Rows) == locksPerPage {
 		l.Note = fmt.Sprintf("The first %d are shown; choose a pattern to see others.", locksPerPage)
 	}
 	return err
@@ -197,15 +201,14 @@ func (l *locks) next(after string) {
 // add adds the leases until there are enough, and all of the last resource. It returns the cursor behind that resource,
 // empty if all fit.
 func (l *locks) add(page *messages.ListReply, lost bool) (last string) {
-	queues := queuesOf(page)
-	for _, m := range page.GetLeases() {
-		if l.State == stateUnconfirmed && m.GetRemainingMs() > 0 {
+	for _, r := range rowsOf(page, lost) {
+		if l.State == stateUnconfirmed && r.Left > 0 {
 			continue
 		}
-		if n := len(l.Rows); n >= locksPerPage && l.Rows[n-1].of() != cli.ResourceOf(m) {
+		if n := len(l.Rows); n >= locksPerPage && l.Rows[n-1].of() != r.of() {
 			return l.behind(l.Rows[n-1].of())
 		}
-		l.Rows = append(l.Rows, newLockRow(m, queues[cli.ResourceOf(m)], lost))
+		l.Rows = append(l.Rows, r)
 	}
 	return ""
 }

@@ -2,7 +2,9 @@ package page
 
 import (
 	"context"
+	"fmt"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,13 +19,20 @@ type overview struct {
 	Health health
 	Nodes  []nodeRow
 	Total  nodeRow
-	// Tops and Pulse are nil if they could not be read, and Unread says why.
-	Tops   *tops
-	Pulse  *pulse
-	Unread []string
-	// Notes are what changed about the nodes, and Since when this node began to note that.
-	Notes []note
-	Since time.Time
+	// Tops and Pulse are nil if they could not be read, and NoTops and noPulse say why.
+	Tops            []top
+	Pulse           *pulse
+	NoTops, noPulse string
+	// Changed is what changed in the last minutes, the newest first: leases that were lost, and nodes and shards, which
+	// this node has noted since it was started.
+	Changed []happening
+	since   time.Time
+}
+
+// happening is a loss of a lease, or with a Text a change of nodes or shards.
+type happening struct {
+	change
+	Text string
 }
 
 func openOverview(p *Page, _ url.Values) (view, error) { return &overview{here: p.cfg.Name}, nil }
@@ -39,17 +48,51 @@ func (o *overview) load(ctx context.Context, d *deployment) error {
 	if failures[0] != nil {
 		return failures[0]
 	}
-	o.Unread = nil
-	for i, what := range []string{"What has changed", "What is contended"} {
-		if err := failures[i+1]; err != nil {
-			o.Unread = append(o.Unread, what+" is not known: "+err.Error()+".")
-		}
-	}
+	o.NoTops, o.noPulse = unread("What is contended", failures[2]), unread("What was lost", failures[1])
 	o.Health = healthOf(s)
 	o.Nodes = nodesOf(s, d.chronicle.lost(), o.here)
 	o.Total = totalOf(o.Nodes)
-	o.Notes, o.Since = d.chronicle.newest(recently(time.Now()), maxLosses), d.chronicle.begun
+	o.change(d.chronicle, time.Now())
 	return nil
+}
+
+// unread says that something could not be read; empty: it could.
+func unread(what string, err error) string {
+	if err == nil {
+		return ""
+	}
+	return what + " is not known: " + err.Error() + "."
+}
+
+// change merges what was lost with what changed about the nodes.
+func (o *overview) change(c *chronicle, now time.Time) {
+	o.Changed, o.since = nil, c.begun
+	for _, n := range c.newest(recently(now), maxLosses) {
+		o.Changed = append(o.Changed, happening{change{ID: fmt.Sprint("node ", n.ID), At: n.At, Kind: n.Kind}, n.Text})
+	}
+	if o.Pulse != nil {
+		for _, l := range o.Pulse.Losses {
+			o.Changed = append(o.Changed, happening{change: l})
+		}
+	}
+	slices.SortStableFunc(o.Changed, func(a, b happening) int { return b.At.Compare(a.At) })
+}
+
+// Reach says how far back the changes go, and what is left out.
+func (o *overview) Reach() string {
+	losses := o.noPulse
+	switch p := o.Pulse; {
+	case p == nil:
+	case p.Window == 0:
+		losses = "The journals did not answer in time, so losses are not shown."
+	case p.Some, p.Lost > len(p.Losses):
+		losses = fmt.Sprintf("The newest losses of %s.", duration(p.Window))
+	case len(p.Losses) == 0:
+		losses = fmt.Sprintf("No lease was lost in %s.", duration(p.Window))
+	default:
+		losses = fmt.Sprintf("All losses of %s.", duration(p.Window))
+	}
+	return losses + " Nodes and shards as this node has seen them since " + stamp(o.since) + "."
 }
 
 // Summary says how well it is, in a sentence.

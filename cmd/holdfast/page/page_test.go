@@ -18,9 +18,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/page"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -541,37 +545,114 @@ func TestBreak(t *testing.T) {
 		r.Header.Set("Sec-Fetch-Site", site)
 		return s.do(r)
 	}
-	form := func(token, reason string) url.Values {
-		return url.Values{"name": {"orders.1"}, "token": {token}, "reason": {reason}}
+	form := func(by, token, reason string) url.Values {
+		return url.Values{"name": {"orders.1"}, "by": {by}, "token": {token}, "reason": {reason}}
 	}
-	if got := post("cross-site", form("1", "it hangs")); got.code != http.StatusForbidden {
+	if got := post("cross-site", form("anna", "1", "it hangs")); got.code != http.StatusForbidden {
 		t.Errorf("another site: %d", got.code)
 	}
 	for _, test := range []struct {
-		token, reason string
-		code          int
-		says          string
+		by, token, reason string
+		code              int
+		says              string
 	}{
-		{"", "it hangs", 400, "choose the lease that you mean"},
-		{"0", "it hangs", 400, "choose the lease that you mean"},
-		{"1", " ", 400, "the reason has 1 to 485 bytes"},
-		{"1", strings.Repeat("x", 486), 400, "the reason has 1 to 485 bytes"},
-		{"1", strings.Repeat("x", 17<<10), 400, "too large"},
-		{"7", "it hangs", 409, "the lease is not broken: "},
+		{"anna", "", "it hangs", 400, "choose the lease that you mean"},
+		{"anna", "0", "it hangs", 400, "choose the lease that you mean"},
+		{" ", "1", "it hangs", 400, "the name of who acts has 1 to 64 bytes"},
+		{strings.Repeat("x", 65), "1", "it hangs", 400, "the name of who acts has 1 to 64 bytes"},
+		{"anna", "1", " ", 400, "the reason has 1 to 478 bytes"},
+		{"anna", "1", strings.Repeat("x", 479), 400, "the reason has 1 to 478 bytes"},
+		{"anna", "1", strings.Repeat("x", 17<<10), 400, "too large"},
+		{"anna", "7", "it hangs", 409, "the lease is not broken: "},
 	} {
-		got := post("same-origin", form(test.token, test.reason))
+		got := post("same-origin", form(test.by, test.token, test.reason))
 		if s.check(test.says, got, test.code, test.says); len(test.reason) < 1000 && !strings.Contains(got.body, `value="`+test.reason+`"`) {
 			t.Errorf("%s: the reason that was typed is gone", test.says)
 		}
 	}
 	s.want("/lock?name=orders.1", 200, "The lock is held.")
-	got := post("same-origin", form("1", "it hangs"))
+	got := post("same-origin", form("anna", "1", "it hangs"))
 	at := got.header.Get("Location")
 	if got.code != http.StatusSeeOther || !strings.HasPrefix(at, "lock?name=orders.1") {
 		t.Fatalf("%d to %q: %s", got.code, at, got.body)
 	}
 	s.want("/"+strings.Replace(at, "broken=1", "broken=2", 1), 200,
 		"Whether the lease with token 2 is broken, the history says.")
-	s.eventually("/"+at, "The lease with token 1 is broken.", "The lock is free.",
-		"reason: page of n1 from 127.0.0.1: it hangs")
+	const who = "anna (page of n1 from 127.0.0.1): it hangs"
+	s.eventually("/"+at, "The lease with token 1 is broken.", "The lock is free.", "reason: "+who,
+		"with token 1, broken: "+who+"</title>")
+	s.eventually("/", "reason: "+who)
 }
+
+// A lock that is held back is waited for, and has no holder.
+func TestWaitedForWithoutAHolder(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	lost := s.lock("many.1", holdfast.NoRenewal(), holdfast.ConfirmLoss())
+	if err := s.client.Break(t.Context(), "many.1", lost.Token(), "it hangs"); err != nil {
+		t.Fatal(err)
+	}
+	var waiting sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer waiting.Wait()
+	defer cancel()
+	waiting.Go(func() { _, _ = s.client.Acquire(ctx, "many.1") }) // until the test ends
+	s.eventually("/locks?state=waited", `title="many.1">many.1</a></th><td>no holder</td>`, `<td class="n">1</td>`)
+	s.eventually("/", `title="many.1">many.1</a> <div class="of">no holder</div></th><td class="n">1</td>`)
+}
+
+// hearing is a node that hears other nodes, too.
+type hearing struct {
+	page.Node
+	others atomic.Pointer[[]*messages.Node]
+}
+
+func (h *hearing) Nodes() []*messages.Node { return append(h.Node.Nodes(), *h.others.Load()...) }
+
+// A node that is lost is a warning with the runbook of its alert, and the first in the tables of nodes.
+func TestLostNode(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, page.Config{}, 0)
+	s.node = stand.Start(t, stand.Config{})
+	t.Cleanup(s.shut)
+	node := &hearing{Node: s.node.Server.Node()}
+	node.others.Store(&[]*messages.Node{{Name: "zz"}})
+	stand.Must(t, s.page.Started(stand.Dial(t, s.node.URL()), node))
+	s.want("/", 200, "All is well.")
+	node.others.Store(&[]*messages.Node{})
+	s.eventually("/", "It works, with 1 warning.", "node zz is lost since ", `runbooks.md#holdfastnodedown">runbook</a>`,
+		"node zz is lost: it owned 0 shards")
+	first := regexp.MustCompile(`(?s)aria-label="Nodes".*?<tbody><tr data-key="zz"><th scope="row" class="bad">zz</th><td class="bad">.*?lost `)
+	for _, path := range []string{"/", "/cluster"} {
+		if body := s.want(path, 200); !first.MatchString(body) {
+			t.Errorf("%s: the lost node is not the first in\n%s", path, body)
+		}
+	}
+}
+
+// While a node of a former version runs, the views say that there are no rankings.
+func TestNoRankings(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, page.Config{}, 0)
+	nc := stand.StartNATS(t, embedded.Config{}).Connect(t)
+	_, err := nc.Subscribe(messages.DefaultPrefix.Info(), func(m *nats.Msg) {
+		e := messages.EncodingOf("", m.Data)
+		payload, err := messages.Encode(e, &messages.Info{Shards: 1, Nodes: []*messages.Node{{Name: "n1", Shards: []uint32{0}}}})
+		if err == nil {
+			err = m.Respond(payload)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	stand.Must(t, err)
+	stand.Must(t, s.page.Started(nc, former{}))
+	s.want("/locks?state=waited", 200, "Locks cannot be sorted so: a node of a former version runs, which has no rankings")
+	s.want("/", 200, "What is contended is not known: a node of a former version runs, which has no rankings")
+}
+
+// former is a node that says nothing of itself.
+type former struct{}
+
+func (former) Census(context.Context) map[uint32]actors.Census { return nil }
+func (former) Nodes() []*messages.Node                         { return nil }

@@ -39,7 +39,7 @@ var static = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 // parse gives each kind its template: not at the start of the program, which is that of all commands.
 var parse = sync.OnceFunc(func() {
 	functions := template.FuncMap{
-		"duration": duration, "stamp": stamp, "clock": clock, "lockURL": lockURL, "cut": cut,
+		"duration": duration, "stamp": stamp, "clock": clock, "lockURL": lockURL, "cut": cut, "count": count,
 	}
 	for _, k := range kinds {
 		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html",

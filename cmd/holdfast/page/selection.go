@@ -30,6 +30,9 @@ func openSelection(query url.Values) (s selection, err error) {
 	return s, nil
 }
 
+// single reports whether it is one lock that was not selected by a pattern.
+func (s selection) single() bool { return s.key != "" && s.Pattern == "" }
+
 // watch reads their changes from the journals.
 func (s selection) watch(ctx context.Context, c *holdfast.Client,
 	opts ...holdfast.WatchOption) iter.Seq2[holdfast.Event, error] {

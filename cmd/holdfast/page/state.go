@@ -20,7 +20,9 @@ const (
 
 // look checks the deployment with the words of holdfast doctor.
 func (d *deployment) look(ctx context.Context) (*doctor.Survey, error) {
-	s := doctor.Look(ctx, d.caller, doctor.Config{Conn: d.nc, Prefix: d.prefix, Timeout: checkTimeout, Slow: slowAnswer})
+	s := doctor.Look(ctx, d.caller, doctor.Config{
+		Conn: d.nc, Prefix: d.prefix, Timeout: checkTimeout, Slow: slowAnswer, Lost: d.chronicle.lost(),
+	})
 	return s, ctx.Err()
 }
 

@@ -144,7 +144,8 @@ func TestBreakOfATenant(t *testing.T) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return s.do(r)
 	}
-	form := url.Values{"name": {"a"}, "tenant": {"ORDERS"}, "token": {"1"}, "reason": {"it hangs"}}
+	form := url.Values{"name": {"a"}, "tenant": {"ORDERS"}, "token": {"1"}, "by": {"anna"},
+		"reason": {"it hangs"}}
 	if got := send(form); got.code != http.StatusSeeOther ||
 		got.header.Get("Location") != "lock?name=a&tenant=ORDERS&broken=1" {
 		t.Fatalf("%d, to %q: %s", got.code, got.header.Get("Location"), got.body)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 )
 
 const (
@@ -74,7 +76,8 @@ func (l *lock) timeline(now time.Time) *timeline {
 			confirmed[c.Token] = c.At
 		case ends:
 			b := bar{Kind: "ended", begin: c.At.Add(-c.Held), end: c.At, Sign: sign,
-				Says: fmt.Sprintf("%s held it for %s with token %s, %s", c.Owner, duration(c.Held), c.Range(), c.Kind)}
+				Says: fmt.Sprintf("%s held it for %s with token %s, %s", c.Owner, duration(c.Held), c.Range(),
+					cli.Reason(c.Kind, c.Reason))}
 			if sign != "" {
 				b.Kind, lost = "lost", lost+1
 			}

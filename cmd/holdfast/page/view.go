@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -129,3 +130,12 @@ func lockURL(resource, tenant string) string {
 func duration(d time.Duration) string { return display.Duration(d) }
 
 func plural(n int, one, many string) string { return display.Plural(n, one, many) }
+
+// count formats a number for people: its digits in groups of three.
+func count(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + " " + text[at:]
+	}
+	return text
+}

@@ -32,6 +32,9 @@ func (s *serve) announce(w io.Writer, r *server.Server, m *monitor) error {
 		if m.page != nil {
 			record.Add("page", m.web.URL()+"/")
 		}
+		if m.probed != nil {
+			record.Add("health", m.probed.URL())
+		}
 		return slog.NewJSONHandler(w, nil).Handle(context.Background(), record)
 	}
 	where, prefix, watch := "", "", ""
@@ -46,6 +49,9 @@ func (s *serve) announce(w io.Writer, r *server.Server, m *monitor) error {
 	}
 	if m.page != nil {
 		watch += fmt.Sprintf("Page:         %s/\n", m.web.URL())
+	}
+	if m.probed != nil {
+		watch += fmt.Sprintf("Health:       %s/livez, /readyz\n", m.probed.URL())
 	}
 	_, err := fmt.Fprintf(w, `Holdfast is ready: NATS at %s, node %s, %s, data in %s
 Take a lock:  holdfast acquire orders.42 --owner me --ttl 30s%s%s

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"runtime"
 	"time"
@@ -23,17 +24,18 @@ const httpStopTimeout = time.Second
 
 // monitor is what a node shows to its operators: metrics and health over HTTP, and the audit file.
 type monitor struct {
-	metrics *metrics.Metrics
+	metrics *metrics.Metrics // nil if HTTP is turned off
 	health  *health.Health
 	page    *page.Page  // nil if it is turned off
 	web     *web.Server // nil if HTTP is turned off
+	probed  *web.Server // serves health alone; nil if it has no address of its own
 	audit   *auditFile  // nil if there is none
 }
 
 // start starts the monitor of a node that has yet to be started, and enters it into the configuration of the node. The
 // files of the monitor are read again as again says, which has to stop before the monitor.
 func (m *monitoring) start(cfg *server.Config, again *reload) (*monitor, error) {
-	running := &monitor{}
+	running := &monitor{health: health.New()}
 	if m.audit != "" {
 		file, err := openAudit(m.audit, cfg.Log)
 		if err != nil {
@@ -42,16 +44,42 @@ func (m *monitoring) start(cfg *server.Config, again *reload) (*monitor, error) 
 		running.audit, cfg.Audit = file, file.logger()
 		again.add("audit file", m.audit, file.open)
 	}
-	if m.http == httpOff {
-		return running, nil
+	err := m.serveHealth(running, cfg)
+	if err == nil && m.http != httpOff {
+		err = m.serveHTTP(running, cfg, again)
 	}
-	running.metrics, running.health = metrics.New(cfg.Version), health.New()
+	if errors.Is(err, web.ErrConfig) {
+		err = &exit.Error{Code: exit.Usage, Err: err}
+	}
+	if err != nil {
+		return nil, errors.Join(err, running.stop())
+	}
+	return running, nil
+}
+
+// serveHealth serves health alone, if it has an address of its own: what is open at that of --http takes none of its
+// connections. It is served to other hosts without TLS, since it contains no names and no secrets.
+func (m *monitoring) serveHealth(running *monitor, cfg *server.Config) (err error) {
+	if m.health == "" {
+		return nil
+	}
+	mux := http.NewServeMux()
+	running.handleHealth(mux)
+	running.probed, err = web.Start(web.Config{Flag: "--health", Listen: m.health, Insecure: true, Log: cfg.Log}, mux)
+	if err != nil {
+		return fmt.Errorf("--health: %w", err)
+	}
+	return nil
+}
+
+// serveHTTP serves metrics, health and the page.
+func (m *monitoring) serveHTTP(running *monitor, cfg *server.Config, again *reload) (err error) {
+	running.metrics = metrics.New(cfg.Version)
 	cfg.Observer = running.metrics
 	listen := m.web(cfg)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", running.metrics.Handler(cfg.Log))
-	mux.Handle("GET /livez", running.health.Live())
-	mux.Handle("GET /readyz", running.health.Ready())
+	running.handleHealth(mux)
 	mux.HandleFunc("GET /version", showVersion(cfg.Version))
 	if mode := m.pageMode(listen); mode != pageOff {
 		running.page = page.New(page.Config{
@@ -60,28 +88,27 @@ func (m *monitoring) start(cfg *server.Config, again *reload) (*monitor, error) 
 		})
 		running.page.Register(mux)
 	}
-	var err error
-	running.web, err = web.Start(listen, mux)
-	if errors.Is(err, web.ErrConfig) {
-		err = &exit.Error{Code: exit.Usage, Err: err}
-	}
-	if err != nil {
-		return nil, errors.Join(err, running.stop())
+	if running.web, err = web.Start(listen, mux); err != nil {
+		return err
 	}
 	if listen.Cert != "" {
 		again.add("certificate for HTTPS", listen.Cert, running.web.Reload)
 		running.metrics.Certificate("https", running.web.CertificateEnds)
 	}
-	return running, nil
+	return nil
+}
+
+func (m *monitor) handleHealth(mux *http.ServeMux) {
+	mux.Handle("GET /livez", m.health.Live())
+	mux.Handle("GET /readyz", m.health.Ready())
 }
 
 // started begins to monitor the node, which serves requests until ctx ends.
 func (m *monitor) started(ctx context.Context, running *server.Server) error {
-	if m.web == nil {
-		return nil
+	if m.metrics != nil {
+		m.metrics.Started(running.Node())
+		m.metrics.Synced(running.Synced)
 	}
-	m.metrics.Started(running.Node())
-	m.metrics.Synced(running.Synced)
 	m.health.Started(running.Node())
 	context.AfterFunc(ctx, m.health.Stopping)
 	if m.page == nil {
@@ -102,8 +129,10 @@ func (m *monitor) stop() error {
 	if m.page != nil {
 		errs = append(errs, m.page.Close(ctx))
 	}
-	if m.web != nil {
-		errs = append(errs, m.web.Close(ctx))
+	for _, s := range []*web.Server{m.web, m.probed} {
+		if s != nil {
+			errs = append(errs, s.Close(ctx))
+		}
 	}
 	if m.audit != nil {
 		errs = append(errs, m.audit.close())

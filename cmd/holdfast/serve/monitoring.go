@@ -27,6 +27,7 @@ type monitoring struct {
 	insecure bool
 	tls      []string // the certificate and its key; nil: no HTTPS
 	page     cli.Choice
+	health   string // the address of health alone, empty for none
 	audit    string
 	chosen   bool // an operator has chosen the address
 }
@@ -40,6 +41,8 @@ func (m *monitoring) add(f *pflag.FlagSet) {
 		"`CERT,KEY` for HTTPS: the files with the certificate and with its private key")
 	f.Var(&m.page, "http-page", "`MODE` of the page: "+m.page.List()+
 		", which permits to break leases; auto is read, and off where other hosts reach the address")
+	f.StringVar(&m.health, "health", "",
+		"`HOST:PORT` for /livez and /readyz alone, without TLS; port 0 takes any free one")
 	f.StringVar(&m.audit, "audit", "", "`FILE` to which what operators do is appended, in JSON")
 }
 
@@ -52,6 +55,10 @@ func (m *monitoring) check(given *settings.Settings) error {
 					given.Given[flag], given.Given["http"])
 			}
 		}
+	}
+	if m.http != httpOff && (web.Config{Listen: m.health}).Meets(web.Config{Listen: m.http}) {
+		return exit.Usagef("%s %s: --http listens on %s; give one of them another port", given.Given["health"], m.health,
+			m.http)
 	}
 	if m.page.Word == pageActions && m.tls == nil && !(web.Config{Listen: m.http}).IsLocal() {
 		return exit.Usagef(
@@ -66,7 +73,7 @@ func (m *monitoring) apply(*server.Config) error { return nil } // the monitor e
 
 // web returns the configuration of the HTTP server.
 func (m *monitoring) web(cfg *server.Config) web.Config {
-	w := web.Config{Listen: m.http, Elsewhere: !m.chosen, Insecure: m.insecure, Log: cfg.Log}
+	w := web.Config{Flag: "--http", Listen: m.http, Elsewhere: !m.chosen, Insecure: m.insecure, Log: cfg.Log}
 	if m.tls != nil {
 		w.Cert, w.Key = m.tls[0], m.tls[1]
 	}

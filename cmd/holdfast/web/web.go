@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,8 @@ var ErrConfig = errors.New("HTTP")
 
 // Config says where to listen.
 type Config struct {
+	// Flag is the flag that has Listen, for errors.
+	Flag string
 	// Listen is HOST:PORT; port 0 takes any free one.
 	Listen string
 	// Elsewhere takes another free port of the host if that of Listen is in use.
@@ -130,6 +133,23 @@ func (c Config) IsLocal() bool {
 	return err == nil && isLoopback(host)
 }
 
+// Meets reports whether the two configurations cannot have both addresses: the port is the same, and the host is, or one
+// of them is all addresses of this host. Addresses that cannot be read do not meet, and neither do those with port 0.
+func (c Config) Meets(other Config) bool {
+	host, port, err := net.SplitHostPort(c.Listen)
+	otherHost, otherPort, otherErr := net.SplitHostPort(other.Listen)
+	if err != nil || otherErr != nil || port != otherPort || strings.Trim(port, "0") == "" {
+		return false
+	}
+	return host == otherHost || isAll(host) || isAll(otherHost) || isLoopback(host) && isLoopback(otherHost)
+}
+
+// isAll reports whether the host is all addresses of this host.
+func isAll(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.Unmap().IsUnspecified()
+}
+
 func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -176,7 +196,7 @@ func (c Config) listen(host, port string) (net.Listener, error) {
 	}
 	if isInUse(err) {
 		return nil, fmt.Errorf(
-			"HTTP: cannot listen on %s: another program listens there; choose another address with --http", c.Listen)
+			"HTTP: cannot listen on %s: another program listens there; choose another address with %s", c.Listen, c.Flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("HTTP: cannot listen on %s: %w", c.Listen, cause(err))

@@ -79,7 +79,7 @@ func TestAddress(t *testing.T) {
 		config bool
 		says   string
 	}{
-		{web.Config{Listen: taken}, false, "another program listens there; choose another address with --http"},
+		{web.Config{Flag: "--http", Listen: taken}, false, "another program listens there; choose another address with --http"},
 		{web.Config{Listen: "here"}, true, `"here" is not HOST:PORT`},
 		{web.Config{Listen: "127.0.0.1:99999"}, true, "no port from 1 to 65535"},
 		{web.Config{Listen: "127.0.0.1:http"}, true, "no port from 1 to 65535"},
@@ -93,6 +93,29 @@ func TestAddress(t *testing.T) {
 		says, _, _ := strings.Cut(test.says, ".*")
 		if err == nil || errors.Is(err, web.ErrConfig) != test.config || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, want %q", test.cfg, err, test.says)
+		}
+	}
+}
+
+func TestMeets(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"127.0.0.1:1", "127.0.0.1:1", true},
+		{"127.0.0.1:1", "127.0.0.1:2", false},
+		{"10.0.0.1:1", "10.0.0.2:1", false},
+		{"localhost:1", "127.0.0.1:1", true},
+		{"0.0.0.0:1", "10.0.0.2:1", true},
+		{"10.0.0.1:1", "[::]:1", true},
+		{":1", "10.0.0.1:1", true},
+		{"127.0.0.1:0", "127.0.0.1:0", false},
+		{"127.0.0.1:1", "here", false},
+		{"", "127.0.0.1:1", false},
+	} {
+		if got := (web.Config{Listen: test.a}).Meets(web.Config{Listen: test.b}); got != test.want {
+			t.Errorf("%q and %q: %v", test.a, test.b, got)
 		}
 	}
 }

@@ -81,7 +81,13 @@ func NewTopic() *cobra.Command {
 	new(Flags).AddTo(cmd)
 	return topic.Command(cmd, "Flags with which a command connects to NATS",
 		`The flags with which each command but serve connects to NATS. They have the
-names and the variables of the nats command line.`)
+names and the variables of the nats command line; --tlscert and so on work too.
+
+--context NAME reads ~/.config/nats/context/NAME.json (below $XDG_CONFIG_HOME, if that
+is set): URL, login with its JWT too, TLS files, inbox_prefix and tls_first. Flags and
+variables override it. A context with a setting that holdfast does not have is refused.
+The context of "nats context select" is not used: after another selection the same
+command would take a lock elsewhere.`)
 }
 
 // oneSpelling accepts the spelling of the nats command line, which earlier versions had. Help does not show it.

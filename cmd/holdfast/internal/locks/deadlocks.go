@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,27 +70,16 @@ func (d *deadlocks) run(cmd *cobra.Command, args []string) (err error) {
 
 // find returns the cycles that existed at one moment.
 func (d *deadlocks) find(ctx context.Context, w io.Writer) ([]deadlock.Cycle, error) {
-	listed, err := d.all(ctx, w)
-	if err != nil {
-		return nil, err
+	var listed deadlock.Listing
+	for page, err := range d.pages(ctx, w, true) {
+		if err != nil {
+			return nil, err
+		}
+		listed.Add(page)
 	}
-	return deadlock.Find(listed.contended(), func(tenant, name string) (*messages.Reply, error) {
+	return deadlock.Find(listed.Contended, func(tenant, name string) (*messages.Reply, error) {
 		return d.get(ctx, w, cli.Resource{Name: name, Tenant: tenant})
 	})
-}
-
-// contended returns the resources with waiting requests.
-func (l *listing) contended() []deadlock.Contended {
-	leases := make(map[cli.Resource][]*messages.Lease)
-	for _, lease := range l.leases {
-		leases[cli.ResourceOf(lease)] = append(leases[cli.ResourceOf(lease)], lease)
-	}
-	var all []deadlock.Contended
-	for _, r := range slices.SortedFunc(maps.Keys(l.queues), cli.Resource.Compare) {
-		all = append(all, deadlock.Contended{Tenant: r.Tenant, Resource: r.Name, Leases: leases[r],
-			Waiters: l.queues[r].GetWaiters()})
-	}
-	return all
 }
 
 func (d *deadlocks) get(ctx context.Context, w io.Writer, r cli.Resource) (*messages.Reply, error) {

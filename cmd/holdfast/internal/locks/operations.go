@@ -84,7 +84,7 @@ same token again has no effect.`,
 
 // newBreak returns the command with which an operator revokes a lock.
 func newBreak() *cobra.Command {
-	var reason string
+	var by, reason string
 	b := &resourceCommand{op: messages.OpBreak}
 	cmd := &cobra.Command{
 		Use:   "break RESOURCE --token TOKEN",
@@ -96,15 +96,16 @@ broken by mistake; holdfast get shows it.
 The holder is not stopped. A resource that checks tokens rejects the old token
 once it has seen a higher one.`,
 		Example: `  holdfast get orders.42
-  holdfast break orders.42 --token 12 --reason "worker-7 hangs, see ticket 311"`,
+  holdfast break orders.42 --token 12 --by anna --reason "worker-7 hangs, see ticket 311"`,
 		DisableFlagsInUseLine: true,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		f.Var(&b.token, "token", "token of the current lease, as a number or as 15 digits; required")
+		f.StringVar(&by, "by", "", "`NAME` that events show before the reason, as the one who breaks (default: none)")
 		f.StringVar(&reason, "reason", "", "reason that events show, a `TEXT`")
 	})
 	b.send(cmd, func() proto.Message {
-		return &messages.BreakRequest{Token: uint64(b.token), Reason: reason}
+		return &messages.BreakRequest{Token: uint64(b.token), Reason: cli.Reason(by, reason)}
 	})
 	b.connection.AddTenant(cmd)
 	b.needToken("the lease to break")
