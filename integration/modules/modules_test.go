@@ -25,6 +25,7 @@ type application struct {
 	uses   string // an expression of package main
 	graph  []string
 	linked []string
+	host   string // a package of others, all of whose modules the application has anyway
 }
 
 // Modules of applications. unlinked ones are in each module graph and in no binary: other packages of the
@@ -76,6 +77,18 @@ var applications = []application{
 		"github.com/jackc/puddle/v2",
 		"github.com/mattn/go-isatty", "github.com/ncruces/go-strftime", "github.com/remyoudompheng/bigfft",
 		"modernc.org/libc", "modernc.org/mathutil", "modernc.org/memory", "modernc.org/sqlite"}),
+	adapter("gocronlock", "NewLocker", "github.com/go-co-op/gocron/v2"),
+	adapter("gooselock", "New", "github.com/pressly/goose/v3"),
+	adapter("migratelock", "New", "github.com/golang-migrate/migrate/v4"),
+	adapter("certmagiclock", "New", "github.com/caddyserver/certmagic"),
+	adapter("tusdlock", "New", "github.com/tus/tusd/v2/pkg/handler"),
+}
+
+// adapter is an application of an adapter. It inherits nothing beside the client and the host.
+func adapter(name, constructor, host string) application {
+	module := "clients/adapters/" + name
+	return application{module: module, pkg: module, uses: name + "." + constructor, host: host,
+		linked: append([]string{holdfast + "/" + module}, nats...)}
 }
 
 // guard is an application of a guard that is a module of its own.
@@ -180,29 +193,14 @@ func forget(t *testing.T, version string) {
 func (p *proxy) check(t *testing.T, a application) {
 	t.Helper()
 	dir := t.TempDir()
-	source := fmt.Sprintf(
-		"package main\n\nimport (\n\t\"fmt\"\n\n\t%q\n)\n\nfunc main() { fmt.Printf(\"%%T\\n\", %s) }\n",
-		holdfast+"/"+a.pkg, a.uses)
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
+	if a.host != "" {
+		// The versions of host and client are those that the adapter requires.
+		graph, _, linked := p.inherit(t, t.TempDir(), a, fmt.Sprintf("import (\n\t_ %q\n\t_ %q\n)\n\nfunc main() {}\n",
+			a.host, holdfast+"/clients/holdfast"))
+		a.graph, a.linked = graph, slices.Concat(a.linked, linked)
 	}
-	p.run(t, dir, "go", "mod", "init", "example.com/application")
-	p.run(t, dir, "go", "get", holdfast+"/"+a.module+"@"+p.version)
-	p.run(t, dir, "go", "mod", "tidy")
-	p.run(t, dir, "go", "build", "-o", "application", ".")
-
-	graph := firstFields(p.run(t, dir, "go", "list", "-m", "all"))[1:] // without the application
-	content, err := os.ReadFile(filepath.Join(dir, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sums := firstFields(string(content))
-	var linked []string
-	for line := range strings.Lines(p.run(t, dir, "go", "version", "-m", "application")) {
-		if fields := strings.Fields(line); fields[0] == "dep" {
-			linked = append(linked, fields[1])
-		}
-	}
+	graph, sums, linked := p.inherit(t, dir, a, fmt.Sprintf(
+		"import (\n\t\"fmt\"\n\n\t%q\n)\n\nfunc main() { fmt.Printf(\"%%T\\n\", %s) }\n", holdfast+"/"+a.pkg, a.uses))
 	mayLink := slices.Concat(clients, a.linked)
 	mayKnow := slices.Concat(mayLink, unlinked, a.graph)
 	within(t, "the binary", linked, mayLink)
@@ -215,6 +213,31 @@ func (p *proxy) check(t *testing.T, a application) {
 	}
 	t.Logf("%d modules in the graph, %d in go.sum, %d linked; the binary has %d kB", len(graph), len(sums), len(linked),
 		info.Size()/1000)
+}
+
+// inherit builds an application that requires the module in dir, and returns which modules it has.
+func (p *proxy) inherit(t *testing.T, dir string, a application, source string) (graph, sums, linked []string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\n"+source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.run(t, dir, "go", "mod", "init", "example.com/application")
+	p.run(t, dir, "go", "get", holdfast+"/"+a.module+"@"+p.version)
+	p.run(t, dir, "go", "mod", "tidy")
+	p.run(t, dir, "go", "build", "-o", "application", ".")
+
+	graph = firstFields(p.run(t, dir, "go", "list", "-m", "all"))[1:] // without the application
+	content, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums = firstFields(string(content))
+	for line := range strings.Lines(p.run(t, dir, "go", "version", "-m", "application")) {
+		if fields := strings.Fields(line); fields[0] == "dep" {
+			linked = append(linked, fields[1])
+		}
+	}
+	return graph, sums, linked
 }
 
 // within checks that modules were inherited at all, and none beside those of the list.
