@@ -112,7 +112,7 @@ func TestProof(t *testing.T) {
 		defer cancel()
 		err := w.shard.Prove(ctx)
 		if !errors.Is(err, actors.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) ||
-			!strings.Contains(err.Error(), "no confirmation from JetStream") {
+			!strings.Contains(err.Error(), "is stalled: JetStream has confirmed no commit") {
 			w.Errorf("a journal that confirms nothing: %v", err)
 		}
 		late := make(chan error, 2000)
@@ -122,7 +122,7 @@ func TestProof(t *testing.T) {
 		const room = 999 // the one that has given up takes place, too
 		for range cap(late) - room {
 			if err := <-late; !errors.Is(err, actors.ErrUnavailable) ||
-				!strings.Contains(err.Error(), "no confirmation from JetStream") {
+				!strings.Contains(err.Error(), "is stalled: JetStream has confirmed no commit") {
 				w.Errorf("more than a thousand wait: %v", err)
 			}
 		}

@@ -27,7 +27,7 @@ func (s *Shard) Prove(ctx context.Context) error {
 }
 
 // unconfirmed is why a shard has no proof.
-const unconfirmed = "has had no confirmation from JetStream"
+const unconfirmed = "is stalled: JetStream has confirmed no commit"
 
 func (s *shardActor) prove(m prove) {
 	if s.term == nil || s.State() != Open {

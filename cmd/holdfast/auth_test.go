@@ -234,7 +234,7 @@ func TestAuthCallout(t *testing.T) {
 	}
 }
 
-// A member is not removed where the locks are in an account, whose copies the command does not see.
+// A member is not removed where the locks are in an account, whose replicas the command does not see.
 func TestMembersWithAccounts(t *testing.T) {
 	t.Parallel()
 	auth := authFile(t,

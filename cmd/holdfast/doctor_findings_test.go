@@ -324,7 +324,7 @@ func TestDoctorOfACluster(t *testing.T) {
 		d := examine(t, others[0].URL, "--timeout", "5s")
 		return d.has(t, "replicas", doctor.Problem, `^bucket HOLDFAST_0 has no leader: `) &&
 			d.has(t, "commits", doctor.Problem,
-				`^shard 0 (does not confirm a read: (no answer in time|unavailable: .*)|has no owner: its subjects have no subscriber)$`)
+				`^shard 0 (is stalled: no read is confirmed: (no answer in time|unavailable: .*)|has no owner: its subjects have no subscriber)$`)
 	})
 }
 

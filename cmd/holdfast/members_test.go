@@ -130,7 +130,7 @@ func (c operated) shows(pattern string) {
 func (c operated) removes(name string) {
 	c.Helper()
 	r := c.members("remove", name)
-	if r.code != 0 || !regexp.MustCompile(`^removed `+name+`\n(.*\n)*every stream has all its copies\n$`).MatchString(
+	if r.code != 0 || !regexp.MustCompile(`^removed `+name+`\n(.*\n)*every stream has all its replicas\n$`).MatchString(
 		r.stdout) {
 		c.Fatalf("exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	}

@@ -90,7 +90,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 	// mutant: StalledOwnerStays
 	case hasLasted(c.outdone, outdoneLimit, r.now) && r.assigned.hasAlternative(c.number, r.self()):
 		c.cfg.Log.Warn(
-			"JetStream confirms commits of other nodes, and none of this shard here; other nodes may take it",
+			"the shard is stalled here, and JetStream confirms commits of other nodes; other nodes may take it",
 			"shard", c.number, "unconfirmed_for", r.now.Sub(c.shard.Unconfirmed()))
 		c.fail(r.now)
 		c.stop(ctx, r)

@@ -88,7 +88,12 @@ func (k *lock) watch(requestUnlock func()) {
 	case <-k.over:
 		return
 	}
-	requestUnlock()
+	k.locker.mu.Lock()
+	asks := k.locker.locks[k.id] == k.held
+	k.locker.mu.Unlock()
+	if asks {
+		requestUnlock()
+	}
 }
 
 // Unlock implements [handler.Lock]. The errors are those of [holdfast.Lock.Release]: [holdfast.ErrLost] if the lock was

@@ -41,7 +41,7 @@ func (d *deployment) commits(ctx context.Context, r *Result) {
 		case errors.Is(c.err, nats.ErrNoResponders):
 			r.noOwner(uint32(shard), "its subjects have no subscriber")
 		case c.err != nil:
-			r.problem(fmt.Sprintf("shard %d does not confirm a read: %v", shard, c.err),
+			r.problem(fmt.Sprintf("shard %d is stalled: no read is confirmed: %v", shard, c.err),
 				"its locks can be neither granted nor released",
 				fmt.Sprintf("look at the checks storage and replicas, and at the log of its owner for shard=%d; "+
 					"its bucket needs a majority of its servers, and a disk that takes writes", shard))

@@ -36,13 +36,13 @@ versions, or older than the command`},
 	{"identity", true, (*deployment).identity,
 		`with verified owners, a user that can claim to be another one, and
 one whom NATS does not name to the nodes`},
-	{"nodes", true, (*deployment).answers, `a node that does not answer, or slowly`},
+	{"nodes", true, (*deployment).answers, `a node that does not answer, or slowly; clocks of nodes that are apart`},
 	{"storage", false, (*deployment).storage,
 		`a node or an external NATS server that does not sync its writes, if
 it says so; a node that cannot store, or whose disk has less than 5 %
 and less than 5 GB free; an account with 90 % of its storage used`},
 	{"commits", true, (*deployment).commits,
-		`a shard that confirms nothing, or slowly: the median of three reads
+		`a shard that is stalled, or slow: the median of three confirmed reads
 of a name that is never locked, holdfast-doctor.0 or with another
 number`},
 	{"replicas", true, (*deployment).replicas,

@@ -28,7 +28,7 @@ type shardRow struct {
 	Number uint32
 	// Owner is empty if no node announces the shard.
 	Owner string
-	// Bucket says which server leads the bucket and how the copies are; empty: not known. Ill: it is not as it should be.
+	// Bucket says which server leads the bucket and how the replicas are; empty: not known. Ill: it is not as it should be.
 	Bucket string
 	Ill    bool
 	// Here: this node has it, and the rest is known.
@@ -108,7 +108,7 @@ func (c *cluster) load(ctx context.Context, d *deployment) error {
 	return nil
 }
 
-// bucketOf says which server leads a bucket, and how its copies are.
+// bucketOf says which server leads a bucket, and how its replicas are.
 func bucketOf(b jetstream.Inspection) (text string, ill bool) {
 	switch {
 	case b.Err != nil:

@@ -27,9 +27,9 @@ type nodeRow struct {
 	// Pending.
 	Counted                bool
 	Held, Waiting, Pending int64
-	// Copies is how many buckets it stores, Leads how many of them it leads, Behind how many of its copies are away or
+	// Replicas is how many buckets it stores, Leads how many of them it leads, Behind how many of its replicas are away or
 	// behind.
-	Copies, Leads, Behind int
+	Replicas, Leads, Behind int
 	// Free and Size are of its disk, in bytes; 0: not known.
 	Free, Size uint64
 }
@@ -69,7 +69,7 @@ func nodesOf(s *doctor.Survey, lost map[string]time.Time, here string) []nodeRow
 			r.count(s.Nodes[name])
 		}
 	}
-	addCopies(rows, s)
+	addReplicas(rows, s)
 	return slices.SortedFunc(func(yield func(nodeRow) bool) {
 		for _, r := range rows {
 			if !yield(*r) {
@@ -104,8 +104,8 @@ func (r *nodeRow) count(n *doctor.NodeStats) {
 	}
 }
 
-// addCopies adds which server stores which buckets. A server that is no node has a row of its own.
-func addCopies(rows map[string]*nodeRow, s *doctor.Survey) {
+// addReplicas adds which server stores which buckets. A server that is no node has a row of its own.
+func addReplicas(rows map[string]*nodeRow, s *doctor.Survey) {
 	of := func(server string) *nodeRow {
 		if rows[server] == nil {
 			rows[server] = &nodeRow{Name: server, State: "stores"}
@@ -115,7 +115,7 @@ func addCopies(rows map[string]*nodeRow, s *doctor.Survey) {
 	for _, b := range s.Buckets {
 		for i, server := range b.Servers {
 			r := of(server)
-			r.Copies++
+			r.Replicas++
 			if i == 0 {
 				r.Leads++
 			}
@@ -150,7 +150,7 @@ func totalOf(rows []nodeRow) nodeRow {
 		t.Owns += r.Owns
 		t.Counted = t.Counted || r.Counted
 		t.Held, t.Waiting, t.Pending = t.Held+r.Held, t.Waiting+r.Waiting, t.Pending+r.Pending
-		t.Copies, t.Leads, t.Behind = t.Copies+r.Copies, t.Leads+r.Leads, t.Behind+r.Behind
+		t.Replicas, t.Leads, t.Behind = t.Replicas+r.Replicas, t.Leads+r.Leads, t.Behind+r.Behind
 	}
 	return t
 }

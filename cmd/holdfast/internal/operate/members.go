@@ -44,8 +44,8 @@ func newMembers() *cobra.Command {
 		Use:   "members",
 		Short: "Show the members of a cluster, or remove one",
 		Long: `Shows the members of a cluster of nodes with --cluster-listen: the leader, members
-that are away or cannot store, the number of streams of which each stores a copy,
-and the number of copies that are behind. Every bucket of locks is a stream. The
+that are away or cannot store, the number of streams of which each has a replica,
+and the number of replicas that are behind. Every bucket of locks is a stream. The
 command joins the cluster for a moment, by the routes of its members.`,
 		Example: `  holdfast members --routes 127.0.0.1:6222,127.0.0.1:6223,127.0.0.1:6224
   holdfast members remove n3 --routes 127.0.0.1:6222,127.0.0.1:6223`,
@@ -66,7 +66,7 @@ func newMembersRemove() *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Remove a member that is permanently away",
 		Long: `Removes a member that is away from its cluster. It no longer counts for the
-majority, and other members receive copies of its streams; the command returns when
+majority, and other members get replicas of its streams; the command returns when
 they are complete. All other members must be present, at least as many as there are
 replicas.
 
@@ -91,7 +91,7 @@ func (m *membersCommand) addTo(cmd *cobra.Command) {
 		f.StringVar(&m.tls.Cert, "tls-cert", "", "`FILE` with the certificate of a member, for a cluster with TLS")
 		f.StringVar(&m.tls.Key, "tls-key", "", "`FILE` with its private key")
 		f.StringVar(&m.tls.CA, "tls-ca", "", "`FILE` with the authority of the members")
-		f.Var(&m.timeout, "timeout", "maximum time for the command, copies included")
+		f.Var(&m.timeout, "timeout", "maximum time for the command, new replicas included")
 		for _, flag := range []string{"routes", "prefix"} {
 			settings.SetEnv(f.Lookup(flag), settings.Variable(flag))
 		}
@@ -235,11 +235,11 @@ func (m *membersCommand) remove(cmd *cobra.Command, args []string) error {
 		if _, err := fmt.Fprintf(out, "removed %s\n", display.Name(args[0])); err != nil {
 			return err
 		}
-		return awaitCopies(ctx, out, s)
+		return awaitReplicas(ctx, out, s)
 	})
 }
 
-// checkAccount refuses to remove a member where the locks are in another account: their copies would not be counted.
+// checkAccount refuses to remove a member where the locks are in another account: their replicas would not be counted.
 func (m *membersCommand) checkAccount(ctx context.Context, s *members.Session) error {
 	report, err := s.Report(ctx)
 	if err != nil {
@@ -255,18 +255,18 @@ func (m *membersCommand) checkAccount(ctx context.Context, s *members.Session) e
 // otherAccount says what to use for a cluster whose nodes have an account.
 const otherAccount = "if the nodes have an account of their own, use a user of the system account and nats server report jetstream, nats server cluster peer-remove"
 
-// awaitCopies returns when every stream has all its copies, and says how many have not.
-func awaitCopies(ctx context.Context, out io.Writer, s *members.Session) error {
+// awaitReplicas returns when every stream has all its replicas, and says how many have not.
+func awaitReplicas(ctx context.Context, out io.Writer, s *members.Session) error {
 	err := s.AwaitReplicas(ctx, func(missing []string) {
-		_, _ = fmt.Fprintf(out, "%s to be copied\n", display.Count(len(missing), "stream"))
+		_, _ = fmt.Fprintf(out, "%s without all replicas\n", display.Count(len(missing), "stream"))
 	})
 	switch {
 	case err == nil:
-		_, err = fmt.Fprintln(out, "every stream has all its copies")
+		_, err = fmt.Fprintln(out, "every stream has all its replicas")
 		return err
 	case ctx.Err() != nil:
 		return exit.Errorf(exit.Unexpected,
-			"copies of its streams are not complete yet; "+
+			"replicas of its streams are not complete yet; "+
 				"they continue without this command, and holdfast members shows the progress")
 	}
 	return clusterError(err)
