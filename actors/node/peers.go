@@ -143,8 +143,8 @@ func (p *peers) received(m *nats.Msg, receive func(*peer.Announcement)) {
 	receive(a)
 }
 
-// announce sends to all nodes, with the present time. Without a connection it is lost, and the next one replaces it. The log says once that it
-// could not be sent, and once that it can be again. It belongs to the controller's goroutine.
+// announce sends to all nodes, with the present time. Without a connection it is lost, and the next one replaces it. The
+// log says once that it could not be sent, and once that it can be again. It belongs to the controller's goroutine.
 func (p *peers) announce(a *peer.Announcement) {
 	name, errName := messages.EncodeKey(a.GetNode())
 	sent := proto.CloneOf(a) // the controller compares what it announces

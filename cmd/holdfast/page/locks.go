@@ -161,10 +161,11 @@ func (l *locks) load(ctx context.Context, d *deployment) error {
 
 // rank shows the top of a ranking.
 func (l *locks) rank(ctx context.Context, d *deployment, by messages.Ranking) (err error) {
-	if err = d.ranks(ctx); err != nil {
-		if l.unranked = errors.Is(err, errUnranked); l.unranked {
-			err = nil
-		}
+	err = d.ranks(ctx)
+	if l.unranked = errors.Is(err, errUnranked); l.unranked {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	if l.Rows, err = d.top(ctx, by, l.selection, locksPerPage); len(l.Rows) == locksPerPage {

@@ -19,9 +19,9 @@ import (
 type Config struct {
 	// Config is that of the node. Only its Name is required, which is unique within the deployment and stays the same
 	// after a restart. The zero Prefix, Limits, Log and Clock stand for [messages.DefaultPrefix], [messages.DefaultLimits],
-	// [slog.Default] and [actors.SystemClock]. Shards are those of a new deployment; 0: those of the existing one, or [jetstream.DefaultShards].
-	// With an embedded NATS server and [identity.User], the server must have users that NATS verifies whatever a client claims: see
-	// [embedded.Config]. This package sets the connections, the journals, and what concerns the NATS server.
+	// [slog.Default] and [actors.SystemClock]. Shards are those of a new deployment; 0: those of the existing one, or
+	// [jetstream.DefaultShards]. With an embedded NATS server and [identity.User], the server must have users that NATS
+	// verifies whatever a client claims: see [embedded.Config]. This package sets the connections, the journals, and what concerns the NATS server.
 	node.Config
 
 	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log, Login and Stream
