@@ -40,11 +40,18 @@ func withNATS(t *testing.T) *fakeNode {
 	if !running.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the NATS server is not ready")
 	}
-	nc, err := nats.Connect(running.ClientURL())
+	closed := make(chan struct{})
+	nc, err := nats.Connect(running.ClientURL(), nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(nc.Close)
+	// A command may leave a request behind: the test ends after the node has answered it.
+	t.Cleanup(func() {
+		if err := nc.Drain(); err != nil {
+			nc.Close()
+		}
+		<-closed
+	})
 	return &fakeNode{url: running.ClientURL(), nc: nc, running: running, heard: make(chan int, 100)}
 }
 

@@ -75,7 +75,7 @@ func TestDeploymentWithoutDelay(t *testing.T) {
 		{[]string{"fence-agent", "a"}, 2,
 			`lacks the feature "delay": upgrade its nodes for resources that are held back after a loss`},
 	} {
-		args := append(test.args, "--timeout", "500ms", "--server", f.url)
+		args := append(test.args, "--timeout", "5s", "--server", f.url)
 		if args[0] == "fence-agent" {
 			args = append(args, "--", "true")
 		}
