@@ -8,8 +8,8 @@ import { Holdfast } from "./client.js";
 import type { Lock } from "./lock.js";
 import type { LockOptions } from "./options.js";
 
-/** Options of {@link SchedulerLock}. */
-export interface SchedulerLockOptions extends Omit<LockOptions, "wait" | "ifAvailable" | "signal"> {
+/** Options of {@link SchedulerLock}: those of a lock, and its shortest hold. */
+export type SchedulerLockOptions = Omit<LockOptions, "wait" | "ifAvailable" | "signal"> & {
   /**
    * How long the job stays locked at least, in milliseconds, also if it ends at once, so that a process whose clock is
    * behind does not run it again. It is more than the clocks differ, and less than the time between two ticks; 0: the
@@ -18,6 +18,13 @@ export interface SchedulerLockOptions extends Omit<LockOptions, "wait" | "ifAvai
   minHold: number;
   /** The provider of the client; by default the class Holdfast. */
   client?: InjectionToken;
+};
+
+/** What {@link SchedulerLock} returns. */
+export interface JobDecorator {
+  /** @typeParam F - the type of the job, which is called with its lock */
+  // eslint-disable-next-line @typescript-eslint/prefer-function-type -- a function type has no place for this comment
+  <F extends (this: never, lock: Lock) => unknown>(target: object, key: string | symbol, descriptor: TypedPropertyDescriptor<F>): void;
 }
 
 /** The metadata by which Nest knows what decorators have said of a method. */
@@ -39,8 +46,8 @@ interface Metadata {
  *
  * @param name - the name of the lock, which all processes share
  */
-export function SchedulerLock(name: string, { client = Holdfast, ...options }: SchedulerLockOptions) {
-  return <F extends (this: never, lock: Lock) => unknown>(target: object, _key: string | symbol, descriptor: TypedPropertyDescriptor<F>): void => {
+export function SchedulerLock(name: string, { client = Holdfast, ...options }: SchedulerLockOptions): JobDecorator {
+  return <F>(target: object, _key: string | symbol, descriptor: TypedPropertyDescriptor<F>): void => {
     const method = descriptor.value as unknown as (this: object, lock: Lock) => unknown;
     const property = Symbol(`client of the lock ${name}`);
     Inject(client)(target, property);
