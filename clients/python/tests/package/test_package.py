@@ -98,7 +98,8 @@ def test_installed(built: Built, kind: str, holdfast_server: Server, tmp_path: P
     python = environment / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python)]
     run(*pip, "install", "--no-index", "--no-deps", package)
-    # The tests use no network, so the one dependency comes from the environment of the tests. No host of an idiom is there.
+    # The tests use no network, so the one dependency comes from the environment of the tests. The hosts of the
+    # idioms are not there.
     (site,) = environment.glob("lib/python*/site-packages")
     installed = Path(nats.__path__[0]).parent
     for part in (installed / "nats", *installed.glob("nats_py-*.dist-info")):
