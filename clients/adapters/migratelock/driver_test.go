@@ -42,7 +42,7 @@ func newMigrate(d database.Driver) (*migrate.Migrate, error) {
 }
 
 // migrateOnce is an [adaptertest.Host].
-func migrateOnce(ctx context.Context, c *holdfast.Client, work func(context.Context)) error {
+func migrateOnce(ctx context.Context, c *holdfast.Client, _ time.Duration, work func(context.Context)) error {
 	for ctx.Err() == nil {
 		s := newStore()
 		d := migratelock.New(s, c, "test/job")
@@ -65,6 +65,7 @@ func TestFaults(t *testing.T) { adaptertest.Faults(t) }
 
 // Behind a loss no step is made, and the version stays dirty.
 func TestLostMigration(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	s := newStore()
 	d := migratelock.New(s, adaptertest.NewClient(t, node), "migrations.shop")
@@ -89,6 +90,7 @@ func TestLostMigration(t *testing.T) {
 
 // A second process does not get in, and says what migrate expects.
 func TestLocked(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	s := newStore()
 	first := migratelock.New(s, adaptertest.NewClient(t, node), "migrations.shop")
@@ -116,6 +118,7 @@ func TestLocked(t *testing.T) {
 
 // No step is made without the lock, and what Open returns is wrapped.
 func TestUnlocked(t *testing.T) {
+	t.Parallel()
 	d, err := migratelock.New(newStore(), adaptertest.NewClient(t, adaptertest.Node(t)), "migrations.shop").Open("stub://")
 	if err != nil {
 		t.Fatal(err)

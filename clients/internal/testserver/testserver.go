@@ -22,9 +22,13 @@ var address = regexp.MustCompile(`nats://[0-9.]+:[0-9]+`)
 // Binary is the path of a holdfast command.
 type Binary string
 
-// Build builds the holdfast command of the repository. The file is removed when tb ends.
+// Build builds the holdfast command of the repository. The file is removed when tb ends. HOLDFAST_BINARY names one that
+// was built before.
 func Build(tb testing.TB) Binary {
 	tb.Helper()
+	if built := os.Getenv("HOLDFAST_BINARY"); built != "" {
+		return Binary(built)
+	}
 	binary := filepath.Join(tb.TempDir(), "holdfast")
 	_, self, _, _ := runtime.Caller(0)
 	repository := filepath.Join(filepath.Dir(self), "..", "..", "..")

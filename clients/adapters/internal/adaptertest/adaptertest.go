@@ -25,8 +25,8 @@ import (
 
 // Host runs work once under the lock of the resource, as the users of the adapter do, and returns when it is over. If
 // others hold the lock, it waits or tries again until the context ends. The context of work is the one by which the
-// host, or the adapter, makes the loss of the lock known.
-type Host func(ctx context.Context, c *holdfast.Client, work func(context.Context)) error
+// host, or the adapter, makes the loss of the lock known. The TTL is the default of the client.
+type Host func(ctx context.Context, c *holdfast.Client, ttl time.Duration, work func(context.Context)) error
 
 // patience bounds each wait. It measures nothing.
 const patience = time.Minute
@@ -95,6 +95,7 @@ func connect(url string, opts ...holdfast.Option) (*nats.Conn, *holdfast.Client,
 // Faults runs the host under all faults.
 func Faults(t *testing.T) {
 	t.Helper()
+	t.Parallel()
 	for name, test := range map[string]func(*testing.T){
 		"KilledHolder": killedHolder, "PausedHolder": pausedHolder,
 		"KilledNode": killedNode, "LostNode": lostNode, "BrokenLease": brokenLease,
@@ -190,7 +191,7 @@ func works(t *testing.T, n *testserver.Node, ttl time.Duration) (started <-chan 
 	c := NewClient(t, n, holdfast.Defaults(holdfast.TTL(ttl)))
 	starts, end, ended := make(chan context.Context, 1), make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- host(t.Context(), c, func(ctx context.Context) {
+		ended <- host(t.Context(), c, ttl, func(ctx context.Context) {
 			starts <- ctx
 			<-end
 		})
@@ -300,7 +301,7 @@ func hold(url string) int {
 	nc, c, err := connect(url, holdfast.Defaults(holdfast.TTL(brief)))
 	if err == nil {
 		defer nc.Close()
-		err = host(ctx, c, func(lock context.Context) {
+		err = host(ctx, c, brief, func(lock context.Context) {
 			_, _ = fmt.Fprintln(os.Stdout, "works")
 			select {
 			case <-lock.Done():
