@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -41,16 +42,22 @@ func newMigrate(d database.Driver) (*migrate.Migrate, error) {
 	return migrate.NewWithInstance("iofs", source, "stub", d)
 }
 
-// migrateOnce is an [adaptertest.Host].
+// migrateOnce is an [adaptertest.Host]. A process of the test of PostgreSQL migrates its database.
 func migrateOnce(ctx context.Context, c *holdfast.Client, _ time.Duration, work func(context.Context)) error {
 	for ctx.Err() == nil {
-		s := newStore()
-		d := migratelock.New(s, c, "test/job")
-		s.run = func() error {
+		var d *migratelock.Driver
+		run := func() error {
 			work(d.Context())
 			return nil
 		}
-		m, err := newMigrate(d)
+		var m *migrate.Migrate
+		var err error
+		if url := os.Getenv(postgresURL); url != "" {
+			d, m, err = newPostgres(c, url, run)
+		} else {
+			d = migratelock.New(&store{Stub: newStore().Stub, run: run}, c, "test/job")
+			m, err = newMigrate(d)
+		}
 		if err != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ func Faults(t *testing.T) {
 func killedHolder(t *testing.T) {
 	t.Helper()
 	node := Node(t)
-	h := startHolder(t, node)
+	kill := Holder(t, node)
 	mustBeHeld(t, node)
 	next, finish := works(t, node, brief)
 	select {
@@ -119,7 +119,7 @@ func killedHolder(t *testing.T) {
 		t.Error("two work at the same time")
 	default:
 	}
-	h.signal(syscall.SIGKILL)
+	kill()
 	await(t, next, "work after the holder was killed")
 	finish()
 }
@@ -242,11 +242,18 @@ type holder struct {
 	lines chan string
 }
 
-// startHolder starts a holder, and returns when it works.
-func startHolder(t *testing.T, n *testserver.Node) *holder {
+// Holder starts a process that works under the lock until it is killed, with further variables of its environment. It
+// returns when the process works.
+func Holder(t *testing.T, n *testserver.Node, env ...string) (kill func()) {
+	t.Helper()
+	h := startHolder(t, n, env...)
+	return func() { h.signal(syscall.SIGKILL) }
+}
+
+func startHolder(t *testing.T, n *testserver.Node, env ...string) *holder {
 	t.Helper()
 	h := &holder{t: t, cmd: exec.Command(os.Args[0]), lines: make(chan string)}
-	h.cmd.Env = append(os.Environ(), holderURL+"="+n.URL)
+	h.cmd.Env = append(append(os.Environ(), holderURL+"="+n.URL), env...)
 	h.cmd.Stderr = os.Stderr
 	in, err := h.cmd.StdinPipe()
 	if err != nil {
