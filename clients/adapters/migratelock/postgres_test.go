@@ -9,7 +9,7 @@ import (
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
-	"github.com/golang-migrate/migrate/v4/database/pgx/v5"
+	"github.com/golang-migrate/migrate/v4/database/postgres"
 
 	"github.com/holdfast-io/holdfast/clients/adapters/internal/adaptertest"
 	"github.com/holdfast-io/holdfast/clients/adapters/migratelock"
@@ -32,11 +32,11 @@ func (h *hooked) Run(migration io.Reader) error {
 
 // newPostgres returns what migrates the database at the URL, on a connection of its own.
 func newPostgres(c *holdfast.Client, url string, run func() error) (*migratelock.Driver, *migrate.Migrate, error) {
-	db, err := sql.Open("pgx/v5", url)
+	db, err := sql.Open("postgres", url)
 	if err != nil {
 		return nil, nil, err
 	}
-	driver, err := pgx.WithInstance(db, &pgx.Config{})
+	driver, err := postgres.WithInstance(db, &postgres.Config{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,9 +52,9 @@ func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
 	node := adaptertest.Node(t)
 	server := fencetest.PostgreSQL(t)
-	url := func(addr, database string) string { return "postgres://postgres@" + addr + "/" + database }
+	url := func(addr, database string) string { return "postgres://postgres@" + addr + "/" + database + "?sslmode=disable" }
 	server.Ready = func(ctx context.Context, addr string) error {
-		db, err := sql.Open("pgx/v5", url(addr, "postgres"))
+		db, err := sql.Open("postgres", url(addr, "postgres"))
 		if err != nil {
 			return err
 		}
