@@ -52,7 +52,9 @@ func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
 	node := adaptertest.Node(t)
 	server := fencetest.PostgreSQL(t)
-	url := func(addr, database string) string { return "postgres://postgres@" + addr + "/" + database + "?sslmode=disable" }
+	url := func(addr, database string) string {
+		return "postgres://postgres@" + addr + "/" + database + "?sslmode=disable"
+	}
 	server.Ready = func(ctx context.Context, addr string) error {
 		db, err := sql.Open("postgres", url(addr, "postgres"))
 		if err != nil {

@@ -1,5 +1,5 @@
 // Package adaptertest has the faults that each adapter is tested under, with the real library of its host: a holder
-// that is killed, one that is paused, a node that is killed, a lease that is broken.
+// that is killed, one that is paused, a node that is killed, alone and of three, a lease that is broken.
 //
 // The holder that is killed or paused is a process of its own: the test binary, started once more.
 package adaptertest
@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -98,7 +100,8 @@ func Faults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T){
 		"KilledHolder": killedHolder, "PausedHolder": pausedHolder,
-		"KilledNode": killedNode, "LostNode": lostNode, "BrokenLease": brokenLease,
+		"KilledNode": killedNode, "KilledNodeOfThree": killedNodeOfThree,
+		"LostNode": lostNode, "BrokenLease": brokenLease,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,6 +155,38 @@ func killedNode(t *testing.T) {
 	mustBeHeld(t, node)
 	if err := lock.Err(); err != nil {
 		t.Errorf("after a restart: %v", context.Cause(lock))
+	}
+	finish()
+}
+
+// killedNodeOfThree kills the node of three that decides about the lock. The holder works on, and no other one does.
+func killedNodeOfThree(t *testing.T) {
+	t.Helper()
+	nodes := binary.Cluster(t)
+	t.Cleanup(func() {
+		for _, n := range nodes {
+			n.Kill() // two that stop would wait for one another
+		}
+	})
+	all := &testserver.Node{URL: nodes[0].URL + "," + nodes[1].URL + "," + nodes[2].URL}
+	started, finish := works(t, all, long)
+	lock := await(t, started, "work")
+	info, err := NewClient(t, all).Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range info.Nodes {
+		if len(n.Shards) > 0 { // there is one shard
+			i, err := strconv.Atoi(strings.TrimPrefix(n.Name, "n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes[i].Kill()
+		}
+	}
+	mustBeHeld(t, all)
+	if err := lock.Err(); err != nil {
+		t.Errorf("after the failover: %v", context.Cause(lock))
 	}
 	finish()
 }
