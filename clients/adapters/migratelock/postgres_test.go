@@ -45,6 +45,8 @@ func newPostgres(c *holdfast.Client, url string, run func() error) (*migratelock
 	return d, m, err
 }
 
+func nothing() error { return nil }
+
 // Two processes migrate a database at once: the migration, which fails where its table is, runs once. A process that is
 // killed in a migration is followed by another one, which finds the version dirty; a person who has looked says so, and the
 // migrations go on.
@@ -65,8 +67,8 @@ func TestPostgreSQL(t *testing.T) {
 		return err
 	}
 	addr := server.Start(t).Addr
-	migrator := func(database string) *migrate.Migrate {
-		_, m, err := newPostgres(adaptertest.NewClient(t, node), url(addr, database), func() error { return nil })
+	migrator := func(database string, run func() error) *migrate.Migrate {
+		_, m, err := newPostgres(adaptertest.NewClient(t, node), url(addr, database), run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,11 +76,27 @@ func TestPostgreSQL(t *testing.T) {
 		return m
 	}
 
-	ends := make(chan error, 2)
+	ends, inside, proceed := make(chan error, 2), make(chan struct{}, 2), make(chan struct{})
 	for range cap(ends) {
-		m := migrator("postgres")
+		m := migrator("postgres", func() error {
+			inside <- struct{}{}
+			<-proceed
+			return nil
+		})
 		go func() { ends <- m.Up() }()
 	}
+	<-inside
+	observer := adaptertest.NewClient(t, node)
+	for len(ends) == 0 { // until the other one waits
+		state, err := observer.Get(t.Context(), "test/job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state.Waiting > 0 {
+			break
+		}
+	}
+	close(proceed)
 	done, unchanged := <-ends, <-ends
 	if done != nil {
 		done, unchanged = unchanged, done
@@ -89,10 +107,10 @@ func TestPostgreSQL(t *testing.T) {
 
 	kill := adaptertest.Holder(t, node, postgresURL+"="+url(addr, "shop"))
 	kill()
-	if dirty := new(migrate.ErrDirty); !errors.As(migrator("shop").Up(), dirty) || dirty.Version != 1 {
+	if dirty := new(migrate.ErrDirty); !errors.As(migrator("shop", nothing).Up(), dirty) || dirty.Version != 1 {
 		t.Errorf("behind the killed process the dirty version is %d, want 1", dirty.Version)
 	}
-	m := migrator("shop")
+	m := migrator("shop", nothing)
 	if err := m.Force(1); err != nil {
 		t.Error(err)
 	}
