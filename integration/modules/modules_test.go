@@ -217,8 +217,8 @@ func (p *proxy) check(t *testing.T, a application) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d modules in the graph, %d lines in go.sum, %d linked; the binary has %d kB", len(graph), len(sums), len(linked),
-		info.Size()/1000)
+	t.Logf("%d modules in the graph, %d lines in go.sum, %d linked; the binary has %d kB",
+		len(graph), len(sums), len(linked), info.Size()/1000)
 }
 
 // inherit builds an application that requires the module in dir, and returns which modules it has.
@@ -269,8 +269,8 @@ func firstFields(text string) (fields []string) {
 	return fields
 }
 
-// ofPage checks what docs/move.md says of an adapter: the lines of its user and of the peer's, the lines that it adds to
-// the go.sum of a program with host and client, those that are there, and its own.
+// ofPage checks what docs/move.md says of an adapter: the lines of its user and of the peer's, the lines that it adds
+// to the go.sum of a program with host and client, those that are there, and its own.
 func ofPage(t *testing.T, a application, added, without int) {
 	t.Helper()
 	dir := filepath.Join("../..", filepath.FromSlash(a.module))

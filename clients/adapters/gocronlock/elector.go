@@ -73,7 +73,8 @@ func (e *Elector) IsLeader(context.Context) error {
 }
 
 // Context returns a context that ends with ctx, by cancel, and when the leadership is lost: then its cause is
-// [holdfast.ErrLost]. It carries the token for guards. If this process does not lead, it has ended, with [ErrNotLeader].
+// [holdfast.ErrLost]. It carries the token for guards. If this process does not lead, it has ended, with
+// [ErrNotLeader].
 func (e *Elector) Context(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l := e.leader.Load(); l != nil {
 		return join(ctx, l.Context())
@@ -83,8 +84,8 @@ func (e *Elector) Context(ctx context.Context) (context.Context, context.CancelF
 	return over, func() {}
 }
 
-// Close ends the candidacy, and resigns. Call it when the jobs are over, behind the scheduler's Shutdown. The errors are
-// those of [holdfast.Leadership.Resign], or the context's.
+// Close ends the candidacy, and resigns. Call it when the jobs are over, behind the scheduler's Shutdown. The errors
+// are those of [holdfast.Leadership.Resign], or the context's.
 func (e *Elector) Close(ctx context.Context) error {
 	e.cancel()
 	select {

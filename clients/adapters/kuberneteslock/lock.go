@@ -1,5 +1,5 @@
-// Package kuberneteslock elects the leader among the instances of an operator, or of another program that uses client-go
-// for it, by Holdfast. It needs no API server of Kubernetes.
+// Package kuberneteslock elects the leader among the instances of an operator, or of another program that uses
+// client-go for it, by Holdfast. It needs no API server of Kubernetes.
 //
 //	lock := kuberneteslock.New(client, "operators/shop", "")
 //	ctx, cancel := lock.Context(ctrl.SetupSignalHandler())
@@ -32,8 +32,8 @@ import (
 
 var _ resourcelock.Interface = (*Lock)(nil)
 
-// Lock is a [resourcelock.Interface] of one candidate. The lease lasts as long as the LeaseDuration of client-go, in whole
-// seconds, and client-go renews it. It is safe for concurrent use.
+// Lock is a [resourcelock.Interface] of one candidate. The lease lasts as long as the LeaseDuration of client-go, in
+// whole seconds, and client-go renews it. It is safe for concurrent use.
 type Lock struct {
 	client             *holdfast.Client
 	resource, identity string
@@ -45,9 +45,10 @@ type Lock struct {
 	lock *holdfast.Lock // also when it is lost or released, until client-go has stopped leading
 }
 
-// New returns the lock of a candidate for the resource, which all candidates have in common. identity is the owner's name
-// by which the others know this candidate, and is of no other process; empty: it is made of the host's name and a random
-// part. The options are those of an exclusive lock, without [holdfast.Owner], [holdfast.TTL] and [holdfast.NoRenewal].
+// New returns the lock of a candidate for the resource, which all candidates have in common. identity is the owner's
+// name by which the others know this candidate, and is of no other process; empty: it is made of the host's name and a
+// random part. The options are those of an exclusive lock, without [holdfast.Owner], [holdfast.TTL] and
+// [holdfast.NoRenewal].
 func New(c *holdfast.Client, resource, identity string, opts ...holdfast.AcquireOption) *Lock {
 	if identity == "" {
 		host, _ := os.Hostname() // the random part is enough
@@ -56,17 +57,17 @@ func New(c *holdfast.Client, resource, identity string, opts ...holdfast.Acquire
 	return &Lock{client: c, resource: resource, identity: identity, opts: opts}
 }
 
-// Context returns a context to lead with: to be given to [leaderelection.LeaderElector.Run], or to the manager of
-// controller-runtime as its BaseContext and to its Start. When the lease is lost, it ends at once, with a cause that is
-// [holdfast.ErrLost], while client-go notices the loss only after its RenewDeadline. It also ends with ctx, by cancel, and
-// when client-go releases the lease. While this candidate leads, it carries the token for guards.
+// Context returns a context to lead with, for the Run of client-go's elector, or for the Start and as the BaseContext
+// of the manager of controller-runtime. When the lease is lost, it ends at once, with a cause that is
+// [holdfast.ErrLost], while client-go notices the loss only after its RenewDeadline. It also ends with ctx, by cancel,
+// and when client-go releases the lease. While this candidate leads, it carries the token for guards.
 func (l *Lock) Context(ctx context.Context) (context.Context, context.CancelFunc) {
 	return run.Context(ctx, l)
 }
 
 // Get implements [resourcelock.Interface]: it returns who holds the lease, with the token as the number of transitions.
-// While nobody does, the error is that of an API server that has no such object. The raw record differs at each call, so
-// that candidates do not take the lease for abandoned: that is for the service to say.
+// While nobody does, the error is that of an API server that has no such object. The raw record differs at each call,
+// so that candidates do not take the lease for abandoned: that is for the service to say.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	state, err := l.client.Get(ctx, l.resource)
 	if err != nil {
@@ -92,8 +93,8 @@ func (l *Lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 
 // Update implements [resourcelock.Interface]: it renews the lease of this candidate, or acquires it without waiting. A
 // record without a holder releases it. The errors are those of [holdfast.Client.TryAcquire], [holdfast.Lock.Extend] and
-// [holdfast.Lock.Release]. After a loss it is [holdfast.ErrLost] until client-go has stopped leading, so that it does not
-// go on with work whose lock another leader has had meanwhile.
+// [holdfast.Lock.Release]. After a loss it is [holdfast.ErrLost] until client-go has stopped leading, so that it does
+// not go on with work whose lock another leader has had meanwhile.
 func (l *Lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,11 +117,11 @@ func (l *Lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 	return nil
 }
 
-// stopped is the event by which client-go says that its work under the lease is told to end.
+// stopped is the event that client-go records when it leads no more, whether it has released the lease or not.
 const stopped = "stopped leading"
 
-// RecordEvent implements [resourcelock.Interface]. After the event "stopped leading" this candidate may lead anew; a lease
-// that was not released runs out.
+// RecordEvent implements [resourcelock.Interface]. After the event "stopped leading" this candidate may lead anew; a
+// lease that was not released runs out.
 func (l *Lock) RecordEvent(event string) {
 	if event != stopped {
 		return

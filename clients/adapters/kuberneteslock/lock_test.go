@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
-// operate is an [adaptertest.Host]: the manager of an operator, whose work is what it runs as the leader. There is no API
-// server.
+// operate is an [adaptertest.Host]: the manager of an operator, whose work is what it runs as the leader. There is no
+// API server.
 func operate(ctx context.Context, c *holdfast.Client, ttl time.Duration, work func(context.Context)) error {
 	lock := kuberneteslock.New(c, "test/job", "")
 	ctx, cancel := lock.Context(ctx)
@@ -95,8 +95,8 @@ func TestElection(t *testing.T) {
 	}
 }
 
-// Who has lost the lease ends at once, and does not get it again while client-go goes on to lead; another candidate does.
-// When client-go has stopped, it may campaign anew.
+// Who has lost the lease ends at once, and does not get it again while client-go goes on to lead; another candidate
+// does. When client-go has stopped, it may campaign anew.
 func TestLostElection(t *testing.T) {
 	t.Parallel()
 	node := adaptertest.Node(t)

@@ -48,8 +48,8 @@ func newPostgres(c *holdfast.Client, url string, run func() error) (*migratelock
 func nothing() error { return nil }
 
 // Two processes migrate a database at once: the migration, which fails where its table is, runs once. A process that is
-// killed in a migration is followed by another one, which finds the version dirty; a person who has looked says so, and the
-// migrations go on.
+// killed in a migration is followed by another one, which finds the version dirty; a person who has looked says so, and
+// the migrations go on.
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
 	node := adaptertest.Node(t)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// PostgreSQL returns a server of PostgreSQL with a store of its own, which the user postgres reaches without a password. It
-// lacks Ready, since that needs a driver.
+// PostgreSQL returns a server of PostgreSQL with a store of its own, which the user postgres reaches without a
+// password. It lacks Ready, since that needs a driver.
 func PostgreSQL(tb testing.TB) Server {
 	tb.Helper()
 	bin := Debian("postgres", "/usr/lib/postgresql/*/bin")

@@ -67,8 +67,8 @@ func (b Binary) Node(tb testing.TB) *Node {
 	return n
 }
 
-// Cluster starts three nodes that store what they do three times, named n0 to n2, and returns when they are ready. They stop
-// when tb ends.
+// Cluster starts three nodes that store what they do three times, named n0 to n2, and returns when they are ready. They
+// stop when tb ends.
 func (b Binary) Cluster(tb testing.TB) (nodes [3]*Node) {
 	tb.Helper()
 	routes := porttest.Free(tb, len(nodes))
