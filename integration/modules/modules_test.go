@@ -195,14 +195,15 @@ func (p *proxy) check(t *testing.T, a application) {
 	t.Helper()
 	dir := t.TempDir()
 	var without []string
+	var host string
 	if a.host != "" {
 		// The versions of host and client are those that the adapter requires.
+		host = fmt.Sprintf("import (\n\t_ %q\n\t_ %q\n)\n\n", a.host, holdfast+"/clients/holdfast")
 		var linked []string
-		a.graph, without, linked = p.inherit(t, t.TempDir(), a, fmt.Sprintf(
-			"import (\n\t_ %q\n\t_ %q\n)\n\nfunc main() {}\n", a.host, holdfast+"/clients/holdfast"))
+		a.graph, without, linked = p.inherit(t, t.TempDir(), a, host+"func main() {}\n")
 		a.linked = slices.Concat(a.linked, linked)
 	}
-	graph, sums, linked := p.inherit(t, dir, a, fmt.Sprintf(
+	graph, sums, linked := p.inherit(t, dir, a, host+fmt.Sprintf(
 		"import (\n\t\"fmt\"\n\n\t%q\n)\n\nfunc main() { fmt.Printf(\"%%T\\n\", %s) }\n", holdfast+"/"+a.pkg, a.uses))
 	mayLink := slices.Concat(clients, a.linked)
 	mayKnow := slices.Concat(mayLink, unlinked, a.graph)
