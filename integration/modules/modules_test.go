@@ -99,6 +99,15 @@ func guard(store string, graph []string, linked ...string) application {
 		linked: append(linked, holdfast+"/"+name)}
 }
 
+// TestRedlockOfPage checks what docs/move.md says of the calls of redlock in TypeScript, which has the lines of the peer.
+func TestRedlockOfPage(t *testing.T) {
+	_, page, _ := strings.Cut(string(mustRead(t, "../../clients/typescript/README.md")), "\n## redlock\n")
+	blocks := strings.Split(page, "```")
+	lines := strings.Count(blocks[1], "\n") - 1 - strings.Count(blocks[1], "\n\n")
+	onPage(t, "clients/typescript/README.md#redlock", fmt.Sprintf(") | %d | %d | | %d |", lines, lines,
+		bytes.Count(mustRead(t, "../../clients/typescript/src/redlock.ts"), []byte("\n"))))
+}
+
 func TestApplications(t *testing.T) {
 	p := newProxy(t)
 	for _, a := range applications {
@@ -292,14 +301,16 @@ func ofPage(t *testing.T, a application, added, without int) {
 	if own > mostLines {
 		t.Errorf("the adapter has %d lines, more than %d", own, mostLines)
 	}
-	want := fmt.Sprintf("/README.md) | %d | %d | %d to %d | %d |", strings.Count(blocks[1], "\n")-1,
-		strings.Count(blocks[3], "\n")-1, added, without, own)
-	for line := range strings.Lines(string(mustRead(t, "../../docs/move.md"))) {
-		if strings.Contains(line, a.module+"/README.md)") && strings.Contains(line, want) {
-			return
-		}
+	onPage(t, a.module+"/README.md", fmt.Sprintf(") | %d | %d | %d to %d | %d |", strings.Count(blocks[1], "\n")-1,
+		strings.Count(blocks[3], "\n")-1, added, without, own))
+}
+
+// onPage looks for a row of the table in docs/move.md.
+func onPage(t *testing.T, link, columns string) {
+	t.Helper()
+	if !bytes.Contains(mustRead(t, "../../docs/move.md"), []byte(link+columns)) {
+		t.Errorf("docs/move.md has no row with %s%s", link, columns)
 	}
-	t.Errorf("docs/move.md has no line with %s%s", a.module, want)
 }
 
 // mostLines bounds an adapter, without its tests.

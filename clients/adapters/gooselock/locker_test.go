@@ -118,7 +118,7 @@ type (
 func TestStartTogether(t *testing.T) {
 	t.Parallel()
 	node := adaptertest.Node(t)
-	name := "file:" + t.TempDir() + "/shop.db"
+	name := "file:" + t.TempDir() + "/shop.db?_pragma=busy_timeout(60000)" // goose reads before it locks
 	ran := make(chan struct{}, 3)
 	ends := make(chan error, 3)
 	for range cap(ends) {
