@@ -30,9 +30,10 @@ async def test_block(client: holdfast_client.Client, name: str) -> None:
     assert not (await client.leader(name)).leads
     with pytest.raises(holdfast_client.LockReleased):
         leadership.check()
-    for options in ({"mode": "shared"}, {"limit": 2}, {"ephemeral": True}, {"reentrant": True}, {"cache": 1}):
+    refused: list[Any] = [{"mode": "shared"}, {"limit": 2}, {"ephemeral": True}, {"reentrant": True}, {"cache": 1}]
+    for options in refused:
         with pytest.raises(holdfast_client.Invalid, match="an election cannot have"):
-            client.lead(name, **options)  # type: ignore[arg-type]
+            client.lead(name, **options)
 
 
 async def test_loss_ends_the_leadership(client: holdfast_client.Client, name: str) -> None:

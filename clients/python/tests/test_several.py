@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,8 @@ async def test_lost_leases_are_listed(client: holdfast_client.Client, name: str)
     assert e.value.held_back.lease.token == lock.token
     await client.confirm(name, lock.token, by="a test", how="it has ended")
     assert [lost async for lost in client.lost(name)] == []
-    for options in ({"delay": 1, "ephemeral": True}, {"delay": 3601}, {"reentrant": True, "max_hold": 1}):
+    refused: list[Any] = [{"delay": 1, "ephemeral": True}, {"delay": 3601}, {"reentrant": True, "max_hold": 1}]
+    for options in refused:
         with pytest.raises(holdfast_client.Invalid):
             await client.acquire(name, **options)
     for token in (-1, True, "1"):
