@@ -123,7 +123,7 @@ class Relay:
                 await writer.drain()
 
     def _publish(self, writer: asyncio.StreamWriter, words: list[str], head: bytes, body: bytes) -> None:
-        for delay, part in self._parts(words[1], body):
+        for delay, part in self.parts(words[1], body):
             sizes = [str(len(head))] if words[0].upper() == "HPUB" else []
             to = words[1 : -1 - len(sizes)]
             frame = " ".join([words[0], *to, *sizes, str(len(head) + len(part))]).encode("latin-1")
@@ -133,8 +133,8 @@ class Relay:
             else:
                 writer.write(data)
 
-    def _parts(self, subject: str, body: bytes) -> list[tuple[float, bytes]]:
-        # What is passed on of a message, each part after so many seconds.
+    def parts(self, subject: str, body: bytes) -> list[tuple[float, bytes]]:
+        """Return what is passed on of a message, each part after so many seconds."""
         request = _REQUEST.fullmatch(subject)
         message = _parse(body)
         if request is None or message is None:

@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import holdfast_client.sync
 from holdfast_client._relay import Relay
+from holdfast_client._session import Session
 from holdfast_client.testing import Server
 
 pytest_plugins = ["pytester"]
@@ -119,7 +121,8 @@ def test_renewals_are_dropped(faulty: Server, sessions: bool) -> None:
         with pytest.raises(holdfast_client.NotHeld):
             faulty.drop_renewals("dropped")
         lock = client.acquire("dropped")
-        until(lambda: not sessions or client.get("dropped").holders[0].session != "")
+        handle = lock._handle.handle  # pyright: ignore[reportPrivateUsage]
+        until(lambda: isinstance(handle.keeper, Session) == sessions)
         faulty.drop_renewals("dropped")
         assert lock.lost.wait(30)
         assert lock.reason == "deadline"
@@ -150,18 +153,21 @@ def test_grants_are_delayed(faulty: Server) -> None:
 def test_calls_of_a_batch_are_judged_one_by_one(faulty: Server) -> None:
     relay = Relay()
     try:
-        calls = [{"id": 1, "key": "a", "acquire": {}}, {"id": 2, "key": "a", "extend": {"token": 1, "session": "s"}}]
+        calls: list[dict[str, Any]] = [
+            {"id": 1, "key": "a", "acquire": {}},
+            {"id": 2, "key": "a", "extend": {"token": 1, "session": "s"}},
+        ]
         body = json.dumps({"calls": calls}).encode()
         batch = "holdfast.shard.1-3.batch"
-        assert relay._parts(batch, body) == [(0.0, body)]
+        assert relay.parts(batch, body) == [(0.0, body)]
         relay.faults.delay = 2.0
         relay.faults.lost = frozenset({("a", 1)})
-        assert relay._parts(batch, body) == [(2.0, json.dumps({"calls": calls[:1]}).encode())]
-        assert relay._parts("holdfast.shard.3.keep.s", b"{}") == []
-        assert relay._parts("holdfast.keep.t", b"{}") == [(0.0, b"{}")]
-        assert relay._parts("holdfast.extend.a", b'{"token": "2"}') == [(0.0, b'{"token": "2"}')]
-        assert relay._parts("holdfast.extend.a", b"\x08") == [(0.0, b"\x08")]  # it is no JSON
-        relay.target = faulty._relay.target
+        assert relay.parts(batch, body) == [(2.0, json.dumps({"calls": calls[:1]}).encode())]
+        assert relay.parts("holdfast.shard.3.keep.s", b"{}") == []
+        assert relay.parts("holdfast.keep.t", b"{}") == [(0.0, b"{}")]
+        assert relay.parts("holdfast.extend.a", b'{"token": "2"}') == [(0.0, b'{"token": "2"}')]
+        assert relay.parts("holdfast.extend.a", b"\x08") == [(0.0, b"\x08")]  # it is no JSON
+        relay.target = faulty._relay.target  # pyright: ignore[reportPrivateUsage]
         with socket.create_connection(("127.0.0.1", int(relay.url.rpartition(":")[2]))) as link:
             assert link.recv(4) == b"INFO"
             link.sendall(b"PUB a 8388609\r\n")
