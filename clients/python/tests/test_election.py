@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import holdfast_client
+from holdfast_client._core import Core
 from holdfast_client._lease import LockState
 from holdfast_client._observe import Observation
 
@@ -63,13 +64,18 @@ async def test_changes_in_an_interruption_show_by_their_outcome(
 
 
 async def test_events_from_before_the_answer_change_nothing() -> None:
-    observation = Observation(SimpleNamespace(prefix="p"), nothing, "n")  # type: ignore[arg-type]
-    observation._leader = observation._after(event("ACQUIRED", 7, "a"))  # pyright: ignore[reportPrivateUsage]
-    assert observation._leader is not None
-    late: list[Any] = [("ACQUIRED", 7, "old"), ("ACQUIRED", 6, "b"), ("RELEASED", 6, ""), ("UPDATED", 6, "b")]
-    for kind, token, value in [*late, ("EXTENDED", 7, "b")]:
-        assert observation._after(event(kind, token, value)) is None  # pyright: ignore[reportPrivateUsage]
-    updated = observation._after(event("UPDATED", 7, "c"))  # pyright: ignore[reportPrivateUsage]
+    observation = Observation(cast(Core, SimpleNamespace(prefix="p")), nothing, "n")
+    after = observation._after  # pyright: ignore[reportPrivateUsage]
+    observation._leader = after(event("ACQUIRED", 7, "a"))  # pyright: ignore[reportPrivateUsage]
+    late: list[tuple[holdfast_client.EventKind, int, str]] = [
+        ("ACQUIRED", 7, "old"),
+        ("ACQUIRED", 6, "b"),
+        ("RELEASED", 6, ""),
+        ("UPDATED", 6, "b"),
+        ("EXTENDED", 7, "b"),
+    ]
+    assert [after(event(*e)) for e in late] == [None] * len(late)
+    updated = after(event("UPDATED", 7, "c"))
     assert updated is not None
     assert updated.value == "c"
 

@@ -36,8 +36,11 @@ async def test_loss_cancels_the_block(client: holdfast_client.Client, node_ask: 
     with pytest.raises(holdfast_client.LockLost) as e:
         async with client.lock_all([f"{name}.a", f"{name}.b"], ttl=1) as locks:
             await node_ask("break", f"{name}.b", {"token": locks.all[1].token})
-            await asyncio.Event().wait()
-    assert (e.value.resource, locks.reason) == (f"{name}.b", "not_held")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                assert (locks.reason, locks.valid) == ("not_held", False)
+    assert e.value.resource == f"{name}.b"
     assert not (await client.get(f"{name}.a")).held
 
 

@@ -57,15 +57,35 @@ class Relay:
     """Passes connections on to a node, from an address that stays the same while the node is stopped."""
 
     def __init__(self) -> None:
+        """Keep an address, which refuses connections until open is called."""
         self.faults = Faults()
-        # The host and the port of the node.
-        self.target = "127.0.0.1", 0
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"nats://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._target: tuple[str, int] = ("127.0.0.1", 0)
+        self._socket = _bound(0)
+        self._port: int = self._socket.getsockname()[1]
+        self.url = f"nats://127.0.0.1:{self._port}"
+        self._server: asyncio.Server | None = None
         self._loop = asyncio.new_event_loop()
         self._links: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._serve, name="holdfast relay", daemon=True)
         self._thread.start()
+
+    def open(self, host: str, port: int) -> None:
+        """Take connections for a node."""
+        self._target = host, port
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
+
+    def shut(self) -> None:
+        """Refuse connections, because the node is stopped, whose clients then see the end of theirs."""
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
+
+    async def _open(self) -> None:
+        self._server = await asyncio.start_server(self._accept, sock=self._socket, limit=MAX_FRAME)
+
+    async def _shut(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            self._socket = _bound(self._port)
 
     def close(self) -> None:
         """Break the connections and end."""
@@ -73,10 +93,10 @@ class Relay:
         self._thread.join()
 
     def _serve(self) -> None:
-        begin = asyncio.start_server(self._accept, sock=self._socket, limit=MAX_FRAME)
-        server = self._loop.run_until_complete(begin)
         self._loop.run_forever()
-        server.close()
+        if self._server is not None:
+            self._server.close()
+        self._socket.close()
         for link in self._links:
             link.cancel()
         if self._links:
@@ -91,7 +111,7 @@ class Relay:
         link.add_done_callback(self._links.discard)
         there: asyncio.StreamWriter | None = None
         try:
-            back, there = await asyncio.open_connection(*self.target)
+            back, there = await asyncio.open_connection(*self._target)
             ways = [asyncio.create_task(work) for work in (_copy(back, writer), self._requests(reader, there))]
             self._links.update(ways)
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -154,6 +174,14 @@ class Relay:
     def _judge(self, call: Call) -> float | None:
         op = next((op for op in ("acquire", "extend", "keep") if op in call), "")
         return self.faults.judge(op, call.get("key", ""), call.get(op, {}))
+
+
+def _bound(port: int) -> socket.socket:
+    # A socket that has a port and refuses connections, until it is listened on.
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(("127.0.0.1", port))
+    return bound
 
 
 def _parse(body: bytes) -> Call | None:

@@ -104,7 +104,7 @@ class Server:
             )
         self._listen = self._node.removeprefix("nats://")
         host, _, port = self._listen.rpartition(":")
-        self._relay.target = host, int(port)
+        self._relay.open(host, int(port))
 
     def _read(self, process: subprocess.Popen[str], output: deque[str], ready: threading.Event) -> None:
         assert process.stdout is not None
@@ -159,6 +159,7 @@ class Server:
         process, self._process = self._process, None
         if process is None:
             return
+        self._relay.shut()
         process.send_signal(number)
         try:
             process.wait(_PATIENCE)

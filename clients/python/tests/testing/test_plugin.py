@@ -167,7 +167,7 @@ def test_calls_of_a_batch_are_judged_one_by_one(faulty: Server) -> None:
         assert relay.parts("holdfast.keep.t", b"{}") == [(0.0, b"{}")]
         assert relay.parts("holdfast.extend.a", b'{"token": "2"}') == [(0.0, b'{"token": "2"}')]
         assert relay.parts("holdfast.extend.a", b"\x08") == [(0.0, b"\x08")]  # it is no JSON
-        relay.target = faulty._relay.target  # pyright: ignore[reportPrivateUsage]
+        relay.open("127.0.0.1", int(faulty.url.rpartition(":")[2]))
         with socket.create_connection(("127.0.0.1", int(relay.url.rpartition(":")[2]))) as link:
             assert link.recv(4) == b"INFO"
             link.sendall(b"PUB a 8388609\r\n")
