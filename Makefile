@@ -30,8 +30,10 @@ if (($${#failed[@]})); then echo "FAILED in $${#failed[@]} of $(words $(1)) modu
 echo "passed in all $(words $(1)) modules"
 endef
 
-# go-test tests the packages of a module, and keeps the lines with their times. Its arguments: flags, packages.
-go-test = go test -count=1 -timeout 20m $(1) $(2) | tee -a $(CURDIR)/bin/tests
+# go-test tests the packages of a module, and keeps the lines with their times. Its arguments: flags, packages. Tests of
+# the clients, which have the node as a process, build it once.
+go-test = case "$$module" in clients|clients/*) export HOLDFAST_BINARY=$(CURDIR)/bin/holdfast;; esac && \
+	go test -count=1 -timeout 20m $(1) $(2) | tee -a $(CURDIR)/bin/tests
 
 ARGS ?=
 BASE ?= /
