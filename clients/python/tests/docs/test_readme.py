@@ -98,7 +98,7 @@ def test_example_of_the_repository(server: Server, tmp_path: Path) -> None:
 
 def test_all_examples_are_found() -> None:
     text = README.read_text()
-    assert len(examples()) == text.count("```python") == 10
+    assert len(examples()) == text.count("```python") == 9
     assert sum(bool(e.output) for e in examples()) == text.count("```text") == 8
 
 

@@ -19,7 +19,7 @@ const use = `
   const lock = await locks.acquire(process.argv[3]);
   const refused = await locks.acquire(process.argv[3], { ifAvailable: true }).catch((error) => error instanceof LockHeldError);
   const used = await new Redlock([locks]).using(["used." + process.argv[3]], 1000, async (_, { value }) => value);
-  console.log(lock.fence, refused, used, typeof createHoldfastBackend);
+  console.log(lock.fence, refused, used, typeof createHoldfastBackend, typeof startServer);
   await locks.close();
   await nc.close();
 })();
@@ -29,6 +29,9 @@ const typed = `
 import { holdfast, LockLostError, type Lock, type LockOptions } from "@holdfast-io/client";
 import Redlock, { type Lock as Redlocked } from "@holdfast-io/client/redlock";
 import { createHoldfastBackend, type HoldfastBackend } from "@holdfast-io/client/syncguard";
+import type { Server } from "@holdfast-io/client/testing";
+
+export const fault = (server: Server): Promise<void> => server.endLease("orders.42");
 
 export async function write(nc: Parameters<typeof holdfast>[0], options: LockOptions): Promise<string> {
   const locks = holdfast(nc, { ttl: 10_000 });
@@ -91,21 +94,23 @@ describe("the package", () => {
       `import { connect } from "@nats-io/transport-node";
        import { connectWith, holdfast, LockHeldError } from "@holdfast-io/client";
        import Redlock from "@holdfast-io/client/redlock";
-       import { createHoldfastBackend } from "@holdfast-io/client/syncguard";`,
+       import { createHoldfastBackend } from "@holdfast-io/client/syncguard";
+       import { startServer } from "@holdfast-io/client/testing";`,
     ],
     CommonJS: [
       "main.cjs",
       `const { connect } = require("@nats-io/transport-node");
        const { connectWith, holdfast, LockHeldError } = require("@holdfast-io/client");
        const { default: Redlock } = require("@holdfast-io/client/redlock");
-       const { createHoldfastBackend } = require("@holdfast-io/client/syncguard");`,
+       const { createHoldfastBackend } = require("@holdfast-io/client/syncguard");
+       const { startServer } = require("@holdfast-io/client/testing");`,
     ],
   } as const;
   for (const [what, [file, imports]] of Object.entries(programs)) {
     test(`is used from ${what}`, async () => {
       await writeFile(join(project, file), imports + use);
       const { stdout, stderr } = await run(process.execPath, [file, node.url, file], { cwd: project });
-      assert.equal(stdout, "000000000000001 true 000000000000001 function\n");
+      assert.equal(stdout, "000000000000001 true 000000000000001 function function\n");
       assert.equal(stderr, "");
     });
   }
