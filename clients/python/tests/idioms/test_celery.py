@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -84,33 +85,33 @@ def other(holdfast_server: Server) -> Iterator[holdfast_client.sync.Client]:
 def test_one_run_for_each_key(tasks: Tasks) -> None:
     first = tasks.ship.delay("a", blocks=True)
     assert tasks.begun.acquire(timeout=WAIT)
-    assert tasks.ship.delay("a").get(timeout=WAIT) is None
-    assert tasks.ship.delay("b").get(timeout=WAIT) == "b celery.b 000000000000001"
+    assert tasks.ship.delay("a").get(timeout=WAIT, interval=0.02) is None
+    assert tasks.ship.delay("b").get(timeout=WAIT, interval=0.02) == "b celery.b 000000000000001"
     tasks.go_on.set()
-    assert first.get(timeout=WAIT) == "a celery.a 000000000000001"
-    assert tasks.ship.delay(order="a").get(timeout=WAIT) == "a celery.a 000000000000002"
+    assert first.get(timeout=WAIT, interval=0.02) == "a celery.a 000000000000001"
+    assert tasks.ship.delay(order="a").get(timeout=WAIT, interval=0.02) == "a celery.a 000000000000002"
 
 
 def test_a_lock_that_is_held(tasks: Tasks, other: holdfast_client.sync.Client) -> None:
     with other.lock("celery.held"):
-        assert tasks.ship.delay("held").get(timeout=WAIT) is None
+        assert tasks.ship.delay("held").get(timeout=WAIT, interval=0.02) is None
         with pytest.raises(Exception, match="held") as refused:
-            tasks.refused.delay("held").get(timeout=WAIT)
+            tasks.refused.delay("held").get(timeout=WAIT, interval=0.02)
         assert type(refused.value).__name__ == "LockHeld"
         with pytest.raises(Exception, match="held") as retried:
-            tasks.again.delay("held").get(timeout=WAIT)
+            tasks.again.delay("held").get(timeout=WAIT, interval=0.02)
         assert type(retried.value).__name__ == "LockHeld"
         with pytest.raises(Exception, match="wait") as waited:
-            tasks.waits.delay("held").get(timeout=WAIT)
+            tasks.waits.delay("held").get(timeout=WAIT, interval=0.02)
         assert type(waited.value).__name__ == "LockTimeout"
-    assert tasks.again.delay("held").get(timeout=WAIT) == 2
-    assert tasks.refused.delay("held").get(timeout=WAIT) == "refused True"
+    assert tasks.again.delay("held").get(timeout=WAIT, interval=0.02) == 2
+    assert tasks.refused.delay("held").get(timeout=WAIT, interval=0.02) == "refused True"
 
 
 @pytest.mark.parametrize("checks", [True, False])
 def test_a_task_that_loses_its_lock_fails(tasks: Tasks, checks: bool) -> None:
     with pytest.raises(Exception, match="lost") as lost:
-        tasks.loses.delay("lost", checks).get(timeout=WAIT)
+        tasks.loses.delay("lost", checks).get(timeout=WAIT, interval=0.02)
     assert type(lost.value).__name__ == "LockLost"
 
 
@@ -130,8 +131,10 @@ url, folder = sys.argv[1:]
 app = celery.Celery("forking", broker="filesystem://", backend=f"file://{folder}/results")
 app.conf.broker_transport_options = {
     "data_folder_in": f"{folder}/queue", "data_folder_out": f"{folder}/queue", "control_folder": f"{folder}/control",
+    "polling_interval": 0.05,
 }
 app.conf.broker_connection_retry_on_startup = True
+app.conf.worker_lost_wait = 0.1
 locks = Locks(url, ttl=1)
 
 @app.task(acks_late=True, reject_on_worker_lost=True, default_retry_delay=0.1, max_retries=None)
@@ -163,6 +166,7 @@ def test_a_worker_forks_and_one_is_killed_under_its_lock(holdfast_server: Server
             assert worker.stderr is not None
             while not (done := [f for f in (tmp_path / "results").iterdir() if "SUCCESS" in f.read_text()]):
                 assert worker.poll() is None, worker.stderr.read()
+                time.sleep(0.02)
         finally:
             worker.terminate()
     assert '"result": [3, false]' in done[0].read_text()
