@@ -27,6 +27,10 @@ const use = `
 const typed = `
 import { holdfast, LockLostError, type Lock, type LockOptions } from "@holdfast-io/client";
 import { createHoldfastBackend, type HoldfastBackend } from "@holdfast-io/client/syncguard";
+import type { StaleClaimError } from "@holdfast-io/client/fence";
+import { Guard } from "@holdfast-io/client/fence/redis";
+
+export const guard = (refused: StaleClaimError): Promise<void> => new Guard(() => Promise.resolve()).raise(refused.claim);
 
 export async function write(nc: Parameters<typeof holdfast>[0], options: LockOptions): Promise<string> {
   const locks = holdfast(nc, { ttl: 10_000 });
@@ -69,13 +73,33 @@ describe("the package", () => {
     assert.deepEqual(rest.sort(), ["LICENSE", "README.md", "package.json"]);
   });
 
-  test("has no dependency but its peer", async () => {
+  test("has no dependency but its peers, of which one is needed", async () => {
     const installed = JSON.parse(await readFile(join(project, "node_modules/@holdfast-io/client/package.json"), "utf8")) as {
       dependencies?: object;
       peerDependencies: object;
+      peerDependenciesMeta: Record<string, { optional: boolean }>;
     };
     assert.equal(installed.dependencies, undefined);
-    assert.deepEqual(Object.keys(installed.peerDependencies), ["@nats-io/nats-core"]);
+    const needed = Object.keys(installed.peerDependencies).filter((peer) => installed.peerDependenciesMeta[peer]?.optional !== true);
+    assert.deepEqual(needed, ["@nats-io/nats-core"]);
+  });
+
+  test("the root loads no guard, and a guard no library but its own", async () => {
+    const closure = async (file: string, seen = new Set<string>()): Promise<Set<string>> => {
+      if (seen.has(file)) return seen;
+      seen.add(file);
+      if (!file.endsWith(".js")) return seen;
+      const code = await readFile(join(project, "node_modules/@holdfast-io/client/dist/esm", file), "utf8");
+      for (const [, from = ""] of code.matchAll(/^(?:import|export) .*?from "([^"]+)";$/gm)) {
+        await closure(from.startsWith(".") ? join(file, "..", from) : from, seen);
+      }
+      return seen;
+    };
+    assert.deepEqual([...(await closure("index.js"))].filter((file) => file.startsWith("fence/")), []);
+    const libraries = { "fence/index.js": [], "fence/pg.js": [], "fence/redis.js": [], "fence/s3.js": ["@aws-sdk/client-s3"] };
+    for (const [file, own] of Object.entries(libraries)) {
+      assert.deepEqual([...(await closure(file))].filter((name) => !name.endsWith(".js")), own, file);
+    }
   });
 
   const programs = {
