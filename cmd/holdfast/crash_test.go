@@ -116,10 +116,10 @@ func TestFrozenServer(t *testing.T) {
 	inner := serveWith(t, nil, "--server", outer.url, "--prefix", "inner", "--shards", "1", "--name", "inner")
 	inner.signal(t, syscall.SIGSTOP)
 	outer.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m", "--prefix", "inner", "--timeout",
-		"300ms").
+		"2s").
 		want(t, 6,
 			`^holdfast: no answer from Holdfast at nats://.* in \S+: acquire may have had an effect; check with: holdfast get$`)
-	outer.holdfast(t, "get", "orders.42", "--prefix", "inner", "--timeout", "300ms").
+	outer.holdfast(t, "get", "orders.42", "--prefix", "inner", "--timeout", "2s").
 		want(t, 5, `^holdfast: no answer from Holdfast at nats://.*: the request had no effect$`)
 	inner.signal(t, syscall.SIGCONT)
 	outer.holdfast(t, "get", "orders.42", "--prefix", "inner").want(t, 0,

@@ -29,7 +29,6 @@ import (
 	"github.com/holdfast-io/holdfast/integration/proxy"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
-	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/archive"
 	"github.com/holdfast-io/holdfast/messages/journal"
@@ -81,7 +80,7 @@ func TestDoctorOfANodeThatStarts(t *testing.T) {
 			starting.Go(func() {
 				node, err := server.Start(t.Context(), server.Config{
 					Config: node.Config{Name: "n1", Log: slog.New(slog.DiscardHandler)},
-					Alone:  true, External: &natsconn.Config{URL: outside.ClientURL()},
+					Alone:  true, NATS: &nats.Options{Url: outside.ClientURL()},
 				})
 				if err != nil {
 					t.Error(err)
@@ -99,17 +98,17 @@ func TestDoctorOfANodeThatStarts(t *testing.T) {
 // Each node says how far its clock is from the other one.
 func TestDoctorFindsClocksApart(t *testing.T) {
 	t.Parallel()
-	nats := stand.StartNATS(t, embedded.Config{})
+	outside := stand.StartNATS(t, embedded.Config{})
 	right, wrong := stand.NewClock(), stand.NewClock()
 	wrong.Set(time.Hour)
 	for name, clock := range map[string]*stand.Clock{"n1": right, "n2": wrong} {
 		s := stand.Value(server.Start(t.Context(), server.Config{
-			Config:   node.Config{Name: name, Clock: clock, Log: slog.New(slog.DiscardHandler)},
-			External: &natsconn.Config{URL: nats.ClientURL()},
+			Config: node.Config{Name: name, Clock: clock, Log: slog.New(slog.DiscardHandler)},
+			NATS:   &nats.Options{Url: outside.ClientURL()},
 		}))(t)
 		t.Cleanup(func() { _ = s.Stop() })
 	}
-	nc := nats.Connect(t)
+	nc := outside.Connect(t)
 	want := regexp.MustCompile(`^the clocks of nodes are apart: n1 is (59m5\ds|1h\S*) behind n2, n2 is 1h\S* ahead of n1$`)
 	stand.Eventually(t, "the doctor finds "+want.String(), func() bool {
 		var what []string
@@ -420,8 +419,8 @@ func TestDoctorFindsDifferentVersions(t *testing.T) {
 	outside := stand.StartNATS(t, embedded.Config{})
 	nodeOn(t, outside.ClientURL(), "n1")
 	other := stand.Value(server.Start(t.Context(), server.Config{
-		Config:   node.Config{Name: "n2", Version: "v0.0.1-test", Log: slog.New(slog.DiscardHandler)},
-		External: &natsconn.Config{URL: outside.ClientURL()},
+		Config: node.Config{Name: "n2", Version: "v0.0.1-test", Log: slog.New(slog.DiscardHandler)},
+		NATS:   &nats.Options{Url: outside.ClientURL()},
 	}))(t)
 	t.Cleanup(func() {
 		if err := other.Stop(); err != nil {

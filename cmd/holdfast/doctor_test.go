@@ -114,7 +114,7 @@ func TestDoctorWithoutDeployment(t *testing.T) {
 		`^no NATS server answers at `)
 	server := stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t,
 		`authorization { user: a, password: b }`)})
-	examine(t, server.ClientURL(), "--timeout", "1s").wantOnly(t, "connection", doctor.Problem,
+	examine(t, server.ClientURL(), "--timeout", "10s").wantOnly(t, "connection", doctor.Problem,
 		`does not permit this user`)
 	server = stand.StartNATS(t, embedded.Config{})
 	d := examine(t, server.ClientURL())

@@ -216,7 +216,7 @@ func TestLockReleasedToNobody(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	stop := filepath.Join(t.TempDir(), "stop")
-	holder := p.startUnder(t, "a", "--timeout", "200ms", "--", "sh", "-c",
+	holder := p.startUnder(t, "a", "--timeout", "2s", "--", "sh", "-c",
 		`echo ready; while ! test -e "$1"; do sleep 0.02; done; exit 7`, "sh", stop)
 	holder.out.WaitFor(t, holder.done, "ready")
 	p.kill(t)

@@ -46,7 +46,7 @@ func TestOperatorOfTenants(t *testing.T) {
 
 	p.holdfast(t, "get", "orders.1", "--tenant", "ORDERS").want(t, 0, `^held: orders\.1 by "ORDERS", token 1, `)
 	p.holdfast(t, "get", "orders.1", "--tenant", "*").want(t, 2, `^holdfast: --tenant: the name of an account`)
-	p.holdfast(t, "get", "orders.1", "--tenant", "NONE", "--timeout", "100ms").
+	p.holdfast(t, "get", "orders.1", "--tenant", "NONE", "--timeout", "1s").
 		want(t, 5,
 			`^holdfast: no Holdfast node serves tenant NONE at \S+, though NATS does: holdfast\.tenant\.NONE\.get\.orders\.1 has no subscriber; add the account to the file of holdfast serve --tenants, or check --tenant and --prefix$`)
 	p.holdfast(t, "break", "orders.1", "--tenant", "ORDERS").want(t, 2,

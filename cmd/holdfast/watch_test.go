@@ -143,9 +143,9 @@ func TestWatchUsage(t *testing.T) {
 	run(t, "history").want(t, 2, `^holdfast: name the resource, as in: holdfast history orders\.42$`)
 	run(t, "watch", "--server", "nats://127.0.0.1:1").want(t, 5, `^holdfast: no NATS server answers at `)
 	p := serve(t)
-	p.holdfast(t, "watch", "--prefix", "other", "--timeout", "500ms").
+	p.holdfast(t, "watch", "--prefix", "other", "--timeout", "2s").
 		want(t, 5, `^holdfast: cannot read the journal at nats://\S+: no node of Holdfast answers below "other"; `)
 	p.holdfast(t, "watch", "--position", "9:9").want(t, 2, `^holdfast: position: one of all shards`)
-	p.holdfast(t, "watch", "--position", "0:999,1:0,2:0,3:0", "--timeout", "500ms").want(t, 2,
+	p.holdfast(t, "watch", "--position", "0:999,1:0,2:0,3:0", "--timeout", "10s").want(t, 2,
 		`^holdfast: position: its journal has no commit 999`)
 }

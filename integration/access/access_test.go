@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
-	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
 
 // patience bounds every wait. Nothing is measured by it.
@@ -93,7 +92,7 @@ func (d *deployment) node(name string) *server.Server {
 	d.Helper()
 	s, err := server.Start(d.Context(), server.Config{
 		Config:    node.Config{Name: name, Shards: d.shards, Tenants: d.tenants, Log: slog.New(slog.DiscardHandler)},
-		Retention: time.Hour, External: &natsconn.Config{URL: d.nats.ClientURL()},
+		Retention: time.Hour, NATS: &nats.Options{Url: d.nats.ClientURL()},
 		Login: []nats.Option{nats.UserInfo("holdfast", password)},
 	})
 	if err != nil {

@@ -35,7 +35,9 @@ type testCase struct {
 	// LastToken is behind which the tokens of these nodes go on.
 	LastToken holdfast.Token `json:"last_token,string"`
 	// Batch: the user of the drivers may send batches. Without it a fault meets one operation.
-	Batch bool    `json:"batch"`
+	Batch bool `json:"batch"`
+	// Needs is what a client may lack: its driver then does not run the case; empty: nothing.
+	Needs string  `json:"needs"`
 	Steps []*step `json:"steps"`
 }
 
@@ -109,6 +111,16 @@ type stepMembers struct {
 	Pattern   string            `json:"pattern"`
 	Shards    uint32            `json:"shards"`
 	Token     string            `json:"token"`
+
+	Names      []string `json:"names"`
+	Delay      int64    `json:"delay_ms"`
+	Confirm    bool     `json:"confirm"`
+	Reentrant  bool     `json:"reentrant"`
+	Disconnect int64    `json:"disconnect_ms"`
+	Value      string   `json:"value"`
+	Reason     string   `json:"reason"`
+	By         string   `json:"by"`
+	How        string   `json:"how"`
 }
 
 // fault is what becomes of messages from now on. The first one that applies to a message counts.
@@ -126,8 +138,8 @@ type fault struct {
 }
 
 // until is a state that a step waits for: Held and Free, the name of a resource; Waiting, a name with Count requests that
-// wait; Sent, an operation that was sent Count times; Lost, a lock; Event, a kind, of Name; Cached and Queued, a client with
-// Count of them.
+// wait; Sent, an operation that was sent Count times; Lost, a lock; Event, a kind, of Name; Leader, an observation that has
+// yielded Value; Cached and Queued, a client with Count of them.
 type until struct {
 	Held    string `json:"held"`
 	Free    string `json:"free"`
@@ -135,10 +147,13 @@ type until struct {
 	Sent    string `json:"sent"`
 	Lost    string `json:"lost"`
 	Event   string `json:"event"`
+	Leader  string `json:"leader"`
 	Cached  string `json:"cached"`
 	Queued  string `json:"queued"`
 	Name    string `json:"name"`
 	Count   *int   `json:"count"`
+	// Value is what the leader publishes; empty: nobody leads.
+	Value *string `json:"value"`
 }
 
 // kinds has the members that a step of each kind may have beside the one that names it.
@@ -151,19 +166,27 @@ var kinds = map[string][]string{
 
 var terms = []string{
 	"ttl_ms", "wait_ms", "mode", "permits", "limit", "metadata", "ephemeral", "renew", "min_hold_ms", "max_hold_ms",
-	"cached_ms",
+	"cached_ms", "delay_ms", "confirm", "reentrant",
 }
+
+// capabilities are what a client may lack.
+var capabilities = []string{"several", "election", "delay", "break", "disconnect", "reentrant"}
 
 // calls has the members of each call.
 var calls = map[string][]string{
 	"open": {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password", "secret", "own", "prefix",
-		"cached_ms"},
+		"cached_ms", "disconnect_ms"},
 	"close": {"client"}, "cache": {"client"}, "wanted": {"lock"},
 	"acquire": append([]string{"client", "lock", "name"}, terms...), "release": {"lock"}, "extend": {"lock", "ttl_ms"},
 	"set": {"lock", "metadata"}, "state": {"lock"},
 	"within": append([]string{"client", "lock", "name", "ms"}, terms...),
 	"get":    {"client", "name"}, "watch": {"client", "watch", "pattern"}, "unwatch": {"watch"},
 	"key": {"name"}, "shard": {"name", "shards"}, "fence": {"token"},
+	"acquire_all": append([]string{"client", "lock", "names"}, terms...),
+	"within_all":  append([]string{"client", "lock", "names", "ms"}, terms...),
+	"campaign":    append([]string{"client", "lock", "name", "value"}, terms...), "proclaim": {"lock", "value"},
+	"leader": {"client", "name"}, "observe": {"client", "watch", "name"},
+	"break": {"client", "name", "token", "reason"}, "confirm": {"client", "name", "token", "by", "how"},
 }
 
 // choices are the values that a member may have.
@@ -261,18 +284,20 @@ func (u *until) check() error {
 		return nil
 	}
 	given := 0
-	for _, value := range []string{u.Held, u.Free, u.Waiting, u.Sent, u.Lost, u.Event, u.Cached, u.Queued} {
+	for _, value := range []string{u.Held, u.Free, u.Waiting, u.Sent, u.Lost, u.Event, u.Leader, u.Cached, u.Queued} {
 		if value != "" {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
-		return errors.New(`"until" has one of "held", "free", "waiting", "sent", "lost", "event", "cached", "queued"`)
+		return errors.New(`"until" has one of "held", "free", "waiting", "sent", "lost", "event", "leader", "cached", "queued"`)
 	case (u.Count != nil) != (u.Waiting+u.Sent+u.Cached+u.Queued != ""):
 		return errors.New(`"count" belongs to "waiting", "sent", "cached" and "queued"`)
 	case (u.Name != "") != (u.Event != ""):
 		return errors.New(`"name" belongs to "event"`)
+	case (u.Value != nil) != (u.Leader != ""):
+		return errors.New(`"value" belongs to "leader"`)
 	}
 	return nil
 }
@@ -376,6 +401,8 @@ func (c *testCase) check() error {
 		return errors.New(`"nodes" is 1 to 5`)
 	case (len(c.Flags) > 0 || c.LastToken > 0) && c.Nodes == 0:
 		return errors.New(`"flags" and "last_token" need "nodes"`)
+	case c.Needs != "" && !slices.Contains(capabilities, c.Needs):
+		return fmt.Errorf("%q is one of %q, not %q", "needs", capabilities, c.Needs)
 	case len(c.Steps) == 0:
 		return errors.New("a case has steps")
 	}
@@ -402,7 +429,7 @@ func (s *step) checkIn(c *testCase, asked map[string]*step, locks map[string]boo
 		}
 		asked[s.As] = s
 	}
-	if s.Call == "acquire" || s.Call == "within" {
+	if slices.Contains([]string{"acquire", "within", "acquire_all", "within_all", "campaign"}, s.Call) {
 		if s.Lock == "" || locks[s.Lock] {
 			return fmt.Errorf("each lock of a case has a name of its own, and %q is none", s.Lock)
 		}
@@ -428,10 +455,15 @@ func (s *step) checkIn(c *testCase, asked map[string]*step, locks map[string]boo
 func (c *testCase) resources() []string {
 	names := map[string]bool{}
 	for _, s := range c.Steps {
-		_, err := messages.EncodeKey(s.resource())
-		if err == nil && !slices.Contains([]string{"keep", "end", "list", "info"}, s.Ask) &&
-			!slices.Contains([]string{"key", "shard"}, s.Call) {
-			names[s.resource()] = true
+		if slices.Contains([]string{"keep", "end", "list", "info"}, s.Ask) ||
+			slices.Contains([]string{"key", "shard"}, s.Call) {
+			continue
+		}
+		for _, name := range append(s.Names, s.Name) {
+			name = messages.NormalizeResource(name)
+			if _, err := messages.EncodeKey(name); err == nil {
+				names[name] = true
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(names))

@@ -58,8 +58,8 @@ type answer struct {
 
 // pool has the processes of a language: starting one takes longer than most cases. They end with the test t.
 type pool struct {
-	t     *testing.T
-	words []string
+	t *testing.T
+	language
 
 	mu   sync.Mutex
 	idle []*driver
@@ -70,7 +70,7 @@ func (p *pool) take(t *testing.T) *driver {
 	t.Helper()
 	d := p.reuse()
 	if d == nil {
-		d = startDriver(p.t, p.words)
+		d = startDriver(p.t, p.command)
 		p.t.Cleanup(func() { p.end(d) })
 	}
 	before := len(d.stderr.String())
@@ -215,11 +215,14 @@ func (d *driver) take(data []byte) error {
 		return errors.New(`an answer has either "ok" or "error"`)
 	}
 	c.came, c.answer = at, answer{line["ok"], line["error"]}
-	if result, ok := c.answer.ok.(map[string]any); ok && (c.step.Call == "acquire" || c.step.Call == "release") {
+	if result, ok := c.answer.ok.(map[string]any); ok && slices.Contains(timed, c.step.Call) {
 		return between(c.sent, result["at_ns"], at)
 	}
 	return nil
 }
+
+// timed are the calls whose results have a moment.
+var timed = []string{"acquire", "acquire_all", "campaign", "release"}
 
 // between checks a moment that a driver reports. It is checked wherever it is reported, so that a driver with another
 // clock is found out.

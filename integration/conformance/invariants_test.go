@@ -69,7 +69,9 @@ func (r *run) lost() map[leaseID]bool {
 type lock struct {
 	leaseID
 	name, client, owner, fence string
-	shared, ephemeral          bool
+	// set is the name of the locks that it was acquired with; empty: it was acquired alone.
+	set                          string
+	shared, ephemeral, reentrant bool
 	// at is when the client knew of it; 0: it was had by a scoped form, which does not show token, fence and moment.
 	at int64
 }
@@ -79,7 +81,7 @@ type lock struct {
 func (r *run) locks() (locks []lock) {
 	known := map[leaseID]bool{}
 	for _, c := range r.driver.commands {
-		if l, ok := c.acquired(); ok {
+		for _, l := range c.acquired() {
 			locks = append(locks, l)
 			known[l.leaseID] = true
 		}
@@ -104,21 +106,39 @@ func (r *run) locks() (locks []lock) {
 func (c *command) lock() lock {
 	return lock{
 		leaseID: leaseID{resource: c.step.resource()}, name: c.step.Lock, client: c.step.Client,
-		shared: c.step.Mode == "shared" || c.step.Limit > 1, ephemeral: c.step.Ephemeral,
+		shared: c.step.Mode == "shared" || c.step.Limit > 1, ephemeral: c.step.Ephemeral, reentrant: c.step.Reentrant,
 	}
 }
 
-// acquired returns the lock that the command has acquired, if it has.
-func (c *command) acquired() (l lock, ok bool) {
+// acquired returns the locks that the command has acquired.
+func (c *command) acquired() (locks []lock) {
 	result, ok := c.answer.ok.(map[string]any)
-	if !ok || c.step.Call != "acquire" {
-		return l, false
+	if !ok {
+		return nil
 	}
-	l = c.lock()
-	l.token, l.owner, l.fence = fmt.Sprint(result["token"]), fmt.Sprint(result["owner"]), fmt.Sprint(result["fence"])
 	at, err := moment(result["at_ns"])
-	l.at = at
-	return l, err == nil
+	if err != nil {
+		return nil
+	}
+	switch c.step.Call {
+	case "acquire", "campaign":
+		locks = append(locks, c.lock().granted(result, at))
+	case "acquire_all":
+		all, _ := result["locks"].([]any)
+		for i, one := range all {
+			members, _ := one.(map[string]any)
+			l := c.lock().granted(members, at)
+			l.set, l.name, l.resource = l.name, fmt.Sprintf("%s.%d", l.name, i), fmt.Sprint(members["name"])
+			locks = append(locks, l)
+		}
+	}
+	return locks
+}
+
+// granted returns the lock with what the client shows of its lease.
+func (l lock) granted(shown map[string]any, at int64) lock {
+	l.token, l.owner, l.fence, l.at = fmt.Sprint(shown["token"]), fmt.Sprint(shown["owner"]), fmt.Sprint(shown["fence"]), at
+	return l
 }
 
 // violations returns which invariants were broken. All clients are closed.
@@ -131,7 +151,7 @@ func (r *run) violations(ctx context.Context) (found []error) {
 		if l.at == 0 {
 			continue
 		}
-		if other, ok := users[l.leaseID]; ok {
+		if other, ok := users[l.leaseID]; ok && !l.reentrant {
 			found = append(found, fmt.Errorf("the locks %q and %q on %q have one token, %s", other, l.name, l.resource,
 				l.token))
 		}
@@ -177,18 +197,24 @@ func (r *run) confirmed(ctx context.Context, l lock) error {
 	}
 }
 
-// until returns the moment from which on a client did not take a lock for held: it was lost, its release began, or its
-// client began to close. It is called with d.mu held.
+// until returns the moment from which on a client did not take a lock for held: it was lost, or the locks that it was
+// acquired with, its release began, or its client began to close. It is called with d.mu held.
 func (d *driver) until(l lock) int64 {
 	end := now()
-	if n := d.lossOf(l.name); n != nil {
-		if at, err := moment(n["at_ns"]); err == nil {
-			end = min(end, at)
+	names := []string{l.name}
+	if l.set != "" {
+		names = append(names, l.set)
+	}
+	for _, name := range names {
+		if n := d.lossOf(name); n != nil {
+			if at, err := moment(n["at_ns"]); err == nil {
+				end = min(end, at)
+			}
 		}
 	}
 	for _, c := range d.commands {
 		switch {
-		case c.step.Call == "release" && c.step.Lock == l.name:
+		case c.step.Call == "release" && slices.Contains(names, c.step.Lock):
 			end = min(end, c.begun())
 		case c.step.Call == "close" && c.step.Client == l.client:
 			end = min(end, c.sent)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestConformance(t *testing.T) {
 				}
 			}
 			shared := newDeployment(t, 1, 0, "--shards", "4")
-			processes := &pool{t: t, words: d.command}
+			processes := &pool{t: t, language: d}
 			for _, f := range files {
 				t.Run(f.name, func(t *testing.T) {
 					t.Parallel()
@@ -66,18 +67,50 @@ type language struct {
 	command []string
 	// file is what the tests of the client make and the command needs; empty: nothing.
 	file string
+	// lacks are the capabilities that the client does not have. Of a driver that is not of this repository nothing is
+	// known: foreign.
+	lacks   []string
+	foreign bool
+}
+
+// mustHave skips the case if the driver says that its client lacks a capability. Of a client of this repository that is
+// a failure unless it is known, and so is a capability that is said to be missing and is there.
+func (l language) mustHave(t *testing.T, d *driver, capability string) {
+	t.Helper()
+	ctx, cancel := stepContext(t)
+	defer cancel()
+	c, err := d.send(&step{stepMembers: stepMembers{Call: "has"}}, map[string]any{"call": "has"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.wants(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, _ := a.ok.(map[string]any) // a driver that does not know the call has none
+	all, _ := result["capabilities"].([]any)
+	has, known := slices.Contains(all, any(capability)), l.foreign || slices.Contains(l.lacks, capability)
+	switch {
+	case !has && !known:
+		t.Fatalf("the driver has not %q: it answered %s", capability, text(a))
+	case has && known && !l.foreign:
+		t.Fatalf("the driver has %q, which its client is said to lack", capability)
+	case !has:
+		t.Skipf("the client lacks %q", capability)
+	}
 }
 
 // drivers returns those of the clients of this repository, or the one of the flag.
 func drivers(t *testing.T) []language {
 	t.Helper()
 	if *driverFlag != "" {
-		return []language{{name: "flag", command: strings.Fields(*driverFlag)}}
+		return []language{{name: "flag", command: strings.Fields(*driverFlag), foreign: true}}
 	}
 	return []language{
 		{name: "go", command: []string{buildGoDriver(t)}},
-		{name: "typescript", command: []string{"node", nodeDriver}, file: nodeDriver},
-		{name: "python", command: []string{python, "clients/python/conformance/driver.py"}, file: python},
+		{name: "typescript", command: []string{"node", nodeDriver}, file: nodeDriver, lacks: capabilities},
+		{name: "python", command: []string{python, "clients/python/conformance/driver.py"}, file: python,
+			lacks: capabilities},
 	}
 }
 

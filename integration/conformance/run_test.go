@@ -43,9 +43,13 @@ type asked struct {
 	cancel context.CancelFunc
 }
 
-// runCase runs a case with a driver of the pool.
+// runCase runs a case with a driver of the pool, unless its client lacks what the case needs.
 func runCase(t *testing.T, c *testCase, shared *deployment, drivers *pool) {
 	t.Helper()
+	driver := drivers.take(t)
+	if c.Needs != "" {
+		drivers.mustHave(t, driver, c.Needs)
+	}
 	r := &run{
 		T: t, c: c, d: shared, vars: vars{}, commands: map[string]*command{}, asked: map[string]*asked{},
 		open: map[string]bool{}, owners: map[string]bool{},
@@ -54,7 +58,7 @@ func runCase(t *testing.T, c *testCase, shared *deployment, drivers *pool) {
 		r.d = newDeployment(t, c.Nodes, c.LastToken, c.Flags...)
 	}
 	r.proxy = proxy.New(t, r.d.url)
-	r.driver = drivers.take(t)
+	r.driver = driver
 	for i, s := range c.Steps {
 		if err := r.step(s); err != nil {
 			t.Fatalf("%s\nstep %d %s\n%v", c.Says, i+1, compact(s), err)
@@ -223,7 +227,7 @@ func (r *run) note(s *step, result any) {
 		r.vars[s.Client] = result
 		r.owners[fmt.Sprint(members["owner"])] = true
 	}
-	if s.Call == "acquire" {
+	if s.Call == "acquire" || s.Call == "acquire_all" || s.Call == "campaign" {
 		r.vars[s.Lock] = result
 	}
 	if s.As != "" {
@@ -348,6 +352,8 @@ func (r *run) until(ctx context.Context, u *until) error {
 		return r.driver.noted(ctx, map[string]any{"note": "lost", "lock": u.Lost})
 	case u.Event != "":
 		return r.driver.noted(ctx, map[string]any{"note": "event", "kind": u.Event, "name": u.Name})
+	case u.Leader != "":
+		return r.driver.noted(ctx, map[string]any{"note": "leader", "watch": u.Leader, "value": *u.Value})
 	case u.Sent != "":
 		return eventually(ctx, func() error {
 			if n := r.proxy.Count(u.Sent); n < *u.Count {

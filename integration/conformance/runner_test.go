@@ -19,6 +19,7 @@ func TestMistakesInCases(t *testing.T) {
 		{`[{"name": "c", "steps": [{"heal": true}]}]`, `"says" is missing`},
 		{`[{"name": "a/b", "says": "x", "steps": [{"heal": true}]}]`, `without blanks and slashes`},
 		{`[{"name": "c", "says": "x", "flags": ["-x"], "steps": [{"heal": true}]}]`, `need "nodes"`},
+		{`[{"name": "c", "says": "x", "needs": "wings", "steps": [{"heal": true}]}]`, `"needs" is one of`},
 		{step1(`{"call": "open", "clint": "a"}`), `case 1 "c": step 1: json: unknown field "clint"`},
 		{step1(`{"call": "open", "lock": "l"}`), `"lock" does not belong to this step`},
 		{step1(`{"call": "opn"}`), `"opn" is no call`},
@@ -47,6 +48,7 @@ func TestMistakesInCases(t *testing.T) {
 		{step1(`{"until": {"waiting": "x"}}`), `"count" belongs to`},
 		{step1(`{"until": {"event": "ACQUIRED"}}`), `"name" belongs to`},
 		{step1(`{"until": {"cached": "a"}}`), `"count" belongs to`},
+		{step1(`{"until": {"leader": "o"}}`), `"value" belongs to`},
 		{step1(`{"fault": {"what": "lose", "of": "notices", "op": "keep"}}`), `"op" belongs to`},
 	} {
 		if _, err := parseCases([]byte(test.cases)); err == nil || !strings.Contains(err.Error(), test.want) {

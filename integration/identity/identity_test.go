@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
-	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -182,7 +181,7 @@ func TestClaimedNKeyOnAServerThatKnowsNone(t *testing.T) {
 } }`
 	external := stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t, config)})
 	cfg := configured(t, identity.User, "", nats.UserInfo("node", "n"))
-	cfg.External = &natsconn.Config{URL: external.ClientURL()}
+	cfg.NATS = &nats.Options{Url: external.ClientURL()}
 	node, err := server.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -3,31 +3,23 @@
 package proxy
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
-	"io"
-	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/holdfast-io/holdfast/integration/relay"
 )
 
 // Proxy stands between clients and a server and reads their protocol, so that it loses and delays whole
 // messages and nothing else is disturbed.
 type Proxy struct {
-	listener net.Listener
-	server   string
-	running  sync.WaitGroup
+	relay *relay.Relay
 
-	mu     sync.Mutex
-	closed bool
-	// severed: connections break, and no new one gets through. hole: connections seem to get through, and
-	// everything is lost. stall is there while nothing is taken, and closed when that is over.
-	severed, hole bool
-	stall         chan struct{}
-	links         map[net.Conn]bool
+	mu sync.Mutex
+	// hole: connections seem to get through, and everything is lost. stall is there while nothing is taken, and closed
+	// when that is over.
+	hole  bool
+	stall chan struct{}
 	// requests and answers say what becomes of a message; nil: it passes. Both get the subject that was
 	// asked.
 	requests, answers func(subject string) Verdict
@@ -92,21 +84,20 @@ func (r *Rule) applies(d Direction, subject string) bool {
 // New starts a proxy before a server, which ends with the test.
 func New(tb testing.TB, url string) *Proxy {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	p := &Proxy{asked: map[string]string{}, seen: map[string]int{}}
+	var err error
+	if p.relay, err = relay.Listen(url, p.judged(p.request), p.judged(p.answer)); err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{
-		listener: listener, server: strings.TrimPrefix(url, "nats://"),
-		links: map[net.Conn]bool{}, asked: map[string]string{}, seen: map[string]int{},
-	}
-	p.running.Go(p.accept)
-	tb.Cleanup(p.close)
+	tb.Cleanup(func() {
+		p.Resume() // so that nothing is stalled
+		p.relay.Close()
+	})
 	return p
 }
 
 // URL is where clients find the proxy.
-func (p *Proxy) URL() string { return "nats://" + p.listener.Addr().String() }
+func (p *Proxy) URL() string { return p.relay.URL() }
 
 // change changes how the proxy treats what comes from now on.
 func (p *Proxy) change(f func(*Proxy)) {
@@ -169,19 +160,10 @@ func First(n int, v Verdict) func() Verdict {
 func Always(v Verdict) func() Verdict { return func() Verdict { return v } }
 
 // Cut breaks every connection, once.
-func (p *Proxy) Cut() {
-	p.change(func(p *Proxy) {
-		for c := range p.links {
-			_ = c.Close()
-		}
-	})
-}
+func (p *Proxy) Cut() { p.relay.Cut() }
 
 // Sever breaks every connection and refuses new ones until [Proxy.Resume].
-func (p *Proxy) Sever() {
-	p.change(func(p *Proxy) { p.severed = true })
-	p.Cut()
-}
+func (p *Proxy) Sever() { p.relay.Sever() }
 
 // Blackhole loses everything in both directions until [Proxy.Resume], without an error.
 func (p *Proxy) Blackhole() { p.change(func(p *Proxy) { p.hole = true }) }
@@ -197,8 +179,9 @@ func (p *Proxy) Resume() {
 
 // Reopen ends [Proxy.Sever], [Proxy.Blackhole] and [Proxy.Clog]. Connections that were broken stay so.
 func (p *Proxy) Reopen() {
+	p.relay.Reopen()
 	p.change(func(p *Proxy) {
-		p.severed, p.hole = false, false
+		p.hole = false
 		if p.stall != nil {
 			close(p.stall)
 			p.stall = nil
@@ -237,91 +220,37 @@ func (p *Proxy) Count(op string) int {
 	return p.seen[op]
 }
 
-func (p *Proxy) close() {
-	p.change(func(p *Proxy) { p.closed = true })
-	p.Resume()
-	_ = p.listener.Close()
-	p.Cut()
-	p.running.Wait()
-}
-
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", p.server)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		if !p.admit(client, server) {
-			_ = client.Close()
-			_ = server.Close()
-			continue
-		}
-		p.running.Go(func() { p.carry(client, server, p.request) })
-		p.running.Go(func() { p.carry(server, client, p.answer) })
-	}
-}
-
-func (p *Proxy) admit(ends ...net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed || p.severed {
-		return false
-	}
-	for _, c := range ends {
-		p.links[c] = true
-	}
-	return true
-}
-
-// carry takes everything from one end to the other, as judged.
-func (p *Proxy) carry(from, to net.Conn, judge func(frame) Verdict) {
-	defer p.change(func(p *Proxy) { delete(p.links, from) })
-	defer func() { _ = to.Close() }()
-	in := bufio.NewReader(from)
-	var turn sync.Mutex // what was kept is sent from elsewhere
-	send := func(f frame) {
-		turn.Lock()
-		defer turn.Unlock()
-		_, _ = to.Write(f.raw) // the other direction finds out as well
-	}
-	for {
-		f, err := readFrame(in)
-		if err != nil {
-			return
-		}
-		switch p.judge(f, judge) {
+// judged returns what decides about the messages in one direction.
+func (p *Proxy) judged(judge func(relay.Message) Verdict) relay.Judge {
+	return func(m relay.Message, send func(relay.Message)) {
+		switch p.judge(m, judge) {
 		case Pass:
-			send(p.rewritten(f))
+			send(p.rewritten(m))
 		case Double:
-			send(f)
-			send(f)
+			send(m)
+			send(m)
 		case Keep:
-			p.change(func(p *Proxy) { p.kept = append(p.kept, func() { send(f) }) })
+			p.change(func(p *Proxy) { p.kept = append(p.kept, func() { send(m) }) })
 		case Miss:
-			send(notFound(f))
+			send(m.Answered(notFound))
 		case Forge:
-			send(p.forged(f))
+			send(p.forged(m))
 		case Lose:
 		}
 	}
 }
 
-// rewritten returns a frame as clients get it.
-func (p *Proxy) rewritten(f frame) frame {
+// rewritten returns a message as clients get it.
+func (p *Proxy) rewritten(m relay.Message) relay.Message {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.info != nil && bytes.HasPrefix(f.raw, []byte("INFO ")) {
-		f.raw = []byte(p.info(string(f.raw)))
+	if line, ok := m.Info(); ok && p.info != nil {
+		return m.WithInfo(p.info(line))
 	}
-	return f
+	return m
 }
 
-func (p *Proxy) judge(f frame, judge func(frame) Verdict) Verdict {
+func (p *Proxy) judge(m relay.Message, judge func(relay.Message) Verdict) Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.stall != nil {
@@ -330,31 +259,31 @@ func (p *Proxy) judge(f frame, judge func(frame) Verdict) Verdict {
 		<-stall
 		p.mu.Lock()
 	}
-	v := judge(f)
+	v := judge(m)
 	if p.hole {
 		return Lose
 	}
 	return v
 }
 
-func (p *Proxy) request(f frame) Verdict {
-	if f.reply == "" {
+func (p *Proxy) request(m relay.Message) Verdict {
+	if m.Reply == "" {
 		return Pass
 	}
-	p.asked[f.reply] = f.subject
-	p.seen[operation(f.subject)]++
-	return p.decide(Requests, f.subject, p.requests)
+	p.asked[m.Reply] = m.Subject
+	p.seen[operation(m.Subject)]++
+	return p.decide(Requests, m.Subject, p.requests)
 }
 
-func (p *Proxy) answer(f frame) Verdict {
-	asked, ok := p.asked[f.subject]
+func (p *Proxy) answer(m relay.Message) Verdict {
+	asked, ok := p.asked[m.Subject]
 	switch {
 	case ok:
 		return p.decide(Answers, asked, p.answers)
-	case f.subject == "" || strings.Contains(f.subject, ".event."):
+	case m.Subject == "" || strings.Contains(m.Subject, ".event."):
 		return Pass
 	}
-	return p.decide(Notices, f.subject, nil)
+	return p.decide(Notices, m.Subject, nil)
 }
 
 // decide returns what becomes of a message on the way to or from the subject that was asked.
@@ -371,67 +300,13 @@ func (p *Proxy) decide(d Direction, subject string, otherwise func(string) Verdi
 	return otherwise(subject)
 }
 
-// forged returns a message with another body. Headers are left as they are.
-func (p *Proxy) forged(f frame) frame {
+// forged returns a message with another body.
+func (p *Proxy) forged(m relay.Message) relay.Message {
 	p.mu.Lock()
 	forge := p.forge
 	p.mu.Unlock()
-	line, rest, _ := bytes.Cut(f.raw, []byte("\r\n"))
-	fields := strings.Fields(string(line))
-	headers := 0
-	if strings.HasPrefix(fields[0], "H") {
-		headers, _ = strconv.Atoi(fields[len(fields)-2])
-	}
-	body := forge(bytes.TrimSuffix(rest[headers:], []byte("\r\n")))
-	fields[len(fields)-1] = strconv.Itoa(headers + len(body))
-	f.raw = fmt.Appendf(nil, "%s\r\n%s%s\r\n", strings.Join(fields, " "), rest[:headers], body)
-	return f
+	return m.WithBody(forge(m.Body()))
 }
 
 // notFound is what JetStream answers that does not know of a stream.
-func notFound(f frame) frame {
-	const body = `{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`
-	fields := strings.Fields(string(f.raw[:bytes.IndexByte(f.raw, '\n')]))
-	f.raw = fmt.Appendf(nil, "MSG %s %s %d\r\n%s\r\n", fields[1], fields[2], len(body), body)
-	return f
-}
-
-// frame is a line of the protocol and what belongs to it. Only messages have a subject.
-type frame struct {
-	raw            []byte
-	subject, reply string
-}
-
-func readFrame(in *bufio.Reader) (frame, error) {
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return frame{}, err
-	}
-	f := frame{raw: []byte(line)}
-	fields := strings.Fields(line)
-	if len(fields) == 0 {
-		return f, nil
-	}
-	sizes := 1 + strings.Count(fields[0], "H") // of headers, and of all
-	switch fields[0] {
-	case "PUB", "HPUB":
-	case "MSG", "HMSG":
-		fields = append(fields[:2], fields[3:]...) // without the number of the subscription
-	default:
-		return f, nil
-	}
-	f.subject = fields[1]
-	if len(fields) == 3+sizes {
-		f.reply = fields[2]
-	}
-	size, err := strconv.Atoi(fields[len(fields)-1])
-	if err != nil {
-		return f, err
-	}
-	body := make([]byte, size+len("\r\n"))
-	if _, err := io.ReadFull(in, body); err != nil {
-		return f, err
-	}
-	f.raw = append(f.raw, body...)
-	return f, nil
-}
+const notFound = `{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`

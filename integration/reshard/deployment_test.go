@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
-	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -65,7 +64,7 @@ func (d *deployment) start(name string, shards uint32) {
 	defer cancel()
 	s, err := server.Start(ctx, server.Config{
 		Config:    node.Config{Name: name, Shards: shards, Log: d.log(name)},
-		Retention: time.Hour, External: &natsconn.Config{URL: d.nats.ClientURL()}, StopTimeout: patience,
+		Retention: time.Hour, NATS: &nats.Options{Url: d.nats.ClientURL()}, StopTimeout: patience,
 	})
 	if err != nil {
 		d.Fatal(err)

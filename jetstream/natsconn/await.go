@@ -17,11 +17,11 @@ import (
 // awaitEvery is the pause between two attempts of [Await].
 const awaitEvery = 500 * time.Millisecond
 
-// Await waits until a connection can be made, see [Dial]. While no server is reachable it logs that and tries again,
+// Await waits until a connection can be made, see [Open]. While no server is reachable it logs that and tries again,
 // until ctx ends. Any other error, as of refused credentials, ends it at once.
-func Await(ctx context.Context, cfg Config, opts ...nats.Option) error {
+func Await(ctx context.Context, of nats.Options, name string, log *slog.Logger, opts ...nats.Option) error {
 	for reminder := (retry.Reminder{}); ; {
-		nc, err := Dial(cfg, opts...)
+		nc, err := Open(of, name, log, opts...)
 		if err == nil {
 			nc.Close()
 		}
@@ -29,7 +29,7 @@ func Await(ctx context.Context, cfg Config, opts ...nats.Option) error {
 			return err
 		}
 		if reminder.IsDue() {
-			cmp.Or(cfg.Log, slog.Default()).Warn("waiting for NATS", "error", err)
+			cmp.Or(log, slog.Default()).Warn("waiting for NATS", "error", err)
 		}
 		if stopped := retry.Pause(ctx, awaitEvery); stopped != nil {
 			return fmt.Errorf("%w (%w)", err, stopped)

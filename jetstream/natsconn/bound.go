@@ -8,6 +8,8 @@ import (
 	"math"
 	"net"
 	"strconv"
+
+	"github.com/nats-io/nats.go"
 )
 
 const (
@@ -115,11 +117,28 @@ func cutNumber(line []byte) (before []byte, n int) {
 }
 
 // dialer dials connections that are [Bounded].
-type dialer struct{ net.Dialer }
+type dialer struct{ nats.CustomDialer }
 
 // Dial implements [nats.CustomDialer].
-func (d *dialer) Dial(network, address string) (net.Conn, error) {
-	c, err := d.Dialer.Dial(network, address)
+func (d dialer) Dial(network, address string) (net.Conn, error) {
+	return bounding(d.CustomDialer.Dial(network, address))
+}
+
+// SkipTLSHandshake reports whether the dialer has made the handshake, as nats.go asks it.
+func (d dialer) SkipTLSHandshake() bool {
+	skips, ok := d.CustomDialer.(interface{ SkipTLSHandshake() bool })
+	return ok && skips.SkipTLSHandshake()
+}
+
+// inProcess connects to a server in this process. Its connections are [Bounded].
+type inProcess struct{ nats.InProcessConnProvider }
+
+// InProcessConn implements [nats.InProcessConnProvider].
+func (p inProcess) InProcessConn() (net.Conn, error) {
+	return bounding(p.InProcessConnProvider.InProcessConn())
+}
+
+func bounding(c net.Conn, err error) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}

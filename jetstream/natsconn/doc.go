@@ -1,3 +1,3 @@
-// Package natsconn connects to NATS. [Dial] connects to a server outside of this process; [Options] are the
-// options that all connections of a node share.
+// Package natsconn connects to NATS. [Open] opens a connection like that of an application, [Dial] one to a server
+// outside of this process; [Options] are the options that all connections of a node share.
 package natsconn

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -46,43 +45,61 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Dial connects to a NATS server. If the server is not reachable it returns an [ErrConnect] at once, which says what
-// may be wrong. After it has succeeded, the connection reconnects by itself after every interruption.
+// Dial is [Open] with the options of the configuration.
 func Dial(cfg Config, opts ...nats.Option) (*nats.Conn, error) {
-	all := append(Options(cfg.Name, cfg.Log), nats.SetCustomDialer(&dialer{net.Dialer{Timeout: nats.DefaultTimeout}}))
-	if cfg.Creds != "" {
-		all = append(all, nats.UserCredentials(cfg.Creds))
-	}
-	if cfg.NKey != "" {
-		option, err := nats.NkeyOptionFromSeed(cfg.NKey)
-		if err != nil {
-			return nil, fmt.Errorf("%w: nkey file %s: %w", ErrConnect, cfg.NKey, err)
-		}
-		all = append(all, option)
-	}
-	if cfg.CA != "" {
-		all = append(all, nats.RootCAs(cfg.CA))
-	}
-	if (cfg.Cert == "") != (cfg.Key == "") {
-		return nil, fmt.Errorf("%w: a client certificate and its key belong together, give both", ErrConnect)
-	}
-	if cfg.Cert != "" {
-		all = append(all, nats.ClientCert(cfg.Cert, cfg.Key))
-	}
-	if cfg.First {
-		all = append(all, nats.TLSHandshakeFirst())
-	}
-	if cfg.Inbox != "" {
-		all = append(all, nats.CustomInboxPrefix(cfg.Inbox))
-	}
-	nc, err := nats.Connect(cfg.URL, append(all, opts...)...)
-	if unreadable := new(url.Error); errors.As(err, &unreadable) {
-		err = unreadable.Err // the whole error would show the password
-	}
+	of, err := cfg.Connection()
 	if err != nil {
-		return nil, fmt.Errorf("%w at %s: %s: %w", ErrConnect, withoutSecrets(cfg.URL), hint(err), err)
+		return nil, err
 	}
-	return nc, nil
+	return Open(of, cfg.Name, cfg.Log, opts...)
+}
+
+// Connection returns where the server is and how to log in there, for [Open]. The error is an [ErrConnect].
+func (c Config) Connection() (nats.Options, error) {
+	of := nats.Options{}
+	for one := range strings.SplitSeq(c.URL, ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			of.Servers = append(of.Servers, one)
+		}
+	}
+	var opts []nats.Option
+	if c.Creds != "" {
+		opts = append(opts, nats.UserCredentials(c.Creds))
+	}
+	if c.NKey != "" {
+		option, err := nats.NkeyOptionFromSeed(c.NKey)
+		if err != nil {
+			return of, fmt.Errorf("%w: nkey file %s: %w", ErrConnect, c.NKey, err)
+		}
+		opts = append(opts, option)
+	}
+	if c.CA != "" {
+		opts = append(opts, nats.RootCAs(c.CA))
+	}
+	if (c.Cert == "") != (c.Key == "") {
+		return of, fmt.Errorf("%w: a client certificate and its key belong together, give both", ErrConnect)
+	}
+	if c.Cert != "" {
+		opts = append(opts, nats.ClientCert(c.Cert, c.Key))
+	}
+	if c.First {
+		opts = append(opts, nats.TLSHandshakeFirst())
+	}
+	if c.Inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(c.Inbox))
+	}
+	err := use(&of, opts)
+	return of, err
+}
+
+// use applies options to others.
+func use(of *nats.Options, opts []nats.Option) error {
+	for _, option := range opts {
+		if err := option(of); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrConnect, hint(err), err)
+		}
+	}
+	return nil
 }
 
 // Options returns the options that all connections of a node share. A nil log is [slog.Default]. Nothing is

@@ -1,9 +1,10 @@
-// Package health reports to a supervisor over HTTP whether a node is alive, and whether it is ready.
+// Package health reports whether a node is alive, and whether it is ready: to a supervisor over HTTP, and to a program.
 package health
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 )
@@ -66,6 +67,17 @@ func (h *Health) Live() http.Handler { return h.live }
 
 // Ready answers 200 if the node can commit and is not about to stop.
 func (h *Health) Ready() http.Handler { return h.ready }
+
+// Check returns nil when [Health.Ready] answers 200, and else which of its checks failed, and why: "nats: ...".
+func (h *Health) Check(ctx context.Context) error {
+	var failed []error
+	for i, err := range h.ready.run(ctx) {
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", h.ready.all[i].name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
 
 // ofNode returns a check of a node that runs. One that starts or stops has no shards and connections to be checked, or
 // is about to have none.

@@ -69,10 +69,17 @@ func TestHealth(t *testing.T) {
 
 		n.connected, n.hears = errors.New("it is cut"), errors.New("it is deaf")
 		want(t, h.Ready(), "", 503, "[-]nats failed: it is cut\n[-]announcements failed: it is deaf\n[+]commits ok\n")
+		if err := h.Check(t.Context()); !errors.Is(err, n.connected) || err.Error() != "nats: it is cut\nannouncements: it is deaf" {
+			t.Errorf("got %q", err)
+		}
 		want(t, h.Ready(), "?exclude=nats", 503, "[+]nats excluded: ok\n[-]announcements failed")
 		want(t, h.Ready(), "?exclude=nats&exclude=announcements", 200, "ok")
 		want(t, h.Live(), "", 200, "ok")
 		n.connected, n.hears = nil, nil
+		<-time.After(2 * time.Second)
+		if err := h.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
 
 		n.commits = context.DeadlineExceeded
 		want(t, h.Ready(), "", 503, "[-]commits failed: context deadline exceeded\n")

@@ -5,6 +5,7 @@ go 1.26.8
 require (
 	github.com/holdfast-io/holdfast v0.0.0
 	github.com/holdfast-io/holdfast/clients v0.0.0
+	github.com/holdfast-io/holdfast/messages v0.0.0
 	github.com/nats-io/nats.go v1.55.0
 )
 
@@ -20,7 +21,6 @@ require (
 	github.com/gofrs/flock v0.13.2 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/holdfast-io/holdfast/messages v0.0.0 // indirect
 	github.com/klauspost/compress v1.20.4 // indirect
 	github.com/lithammer/shortuuid/v4 v4.0.0 // indirect
 	github.com/lmittmann/tint v1.0.3 // indirect

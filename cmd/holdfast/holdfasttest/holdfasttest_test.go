@@ -22,7 +22,8 @@ func TestServer(t *testing.T) {
 		t.Errorf("got %v, want ErrHeld", err)
 	}
 
-	s.Restart()
+	s.Stop()
+	s.Start()
 	state, err := s.Client().Get(t.Context(), "order:42")
 	if err != nil || state.Owner != "ann" || state.Token != l.Token() {
 		t.Errorf("after a restart: got %+v, %v", state, err)
@@ -37,7 +38,7 @@ func TestServer(t *testing.T) {
 		nc.Close()
 		t.Error("a stopped service takes connections")
 	}
-	s.Restart()
+	s.Start()
 	if err := s.Connect().FlushTimeout(time.Minute); err != nil {
 		t.Error(err)
 	}

@@ -64,7 +64,7 @@ func (e *embeddedNATS) logins() string { return cmp.Or(e.config.AuthFile, e.conf
 
 // natsFiles names the files that the embedded NATS server can read again, empty for none.
 func natsFiles(cfg *server.Config) string {
-	if cfg.External != nil {
+	if cfg.NATS != nil {
 		return ""
 	}
 	files := []string{cfg.Embedded.ConfigFile, cfg.Embedded.AuthFile}

@@ -22,7 +22,7 @@ func (s *serve) warnOfExposed(cfg *server.Config) {
 		return
 	}
 	data := cfg.Embedded.DataDir
-	if cfg.External != nil {
+	if cfg.NATS != nil {
 		data = ""
 	}
 	for _, file := range []struct {

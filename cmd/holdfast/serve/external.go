@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream/natsconn"
@@ -16,7 +17,12 @@ import (
 const serverFlag, formerServerFlag = "server", "nats"
 
 // externalNATS is a NATS outside of this process.
-type externalNATS struct{ config natsconn.Config }
+type externalNATS struct {
+	config natsconn.Config
+	// tls and login have the files of this client.
+	tls   *tls
+	login *login
+}
 
 func (e *externalNATS) add(f *pflag.FlagSet) {
 	f.StringVar(&e.config.URL, serverFlag, "", "`URL` of NATS; several are separated by commas")
@@ -33,9 +39,16 @@ func (e *externalNATS) check(given *settings.Settings) error {
 }
 
 func (e *externalNATS) apply(cfg *server.Config) error {
-	if e.config.URL != "" {
-		external := e.config
-		cfg.External = &external
+	if e.config.URL == "" {
+		return nil
 	}
+	external := e.config
+	external.Cert, external.Key, external.CA = e.tls.files.Cert, e.tls.files.Key, e.tls.files.CA
+	external.Creds, external.NKey = e.login.Creds, e.login.NKey
+	of, err := external.Connection()
+	if err != nil {
+		return &exit.Error{Code: startCode(err), Err: err}
+	}
+	cfg.NATS = &of
 	return nil
 }

@@ -35,8 +35,7 @@ func requiresLogin(given *settings.Settings) bool {
 
 func (l *login) apply(cfg *server.Config) error {
 	logins := l.Login
-	if cfg.External != nil { // its connections read the files each time
-		cfg.External.Creds, cfg.External.NKey = l.Creds, l.NKey
+	if cfg.NATS != nil { // it has the files
 		logins.Creds, logins.NKey = "", ""
 	}
 	var err error

@@ -36,6 +36,7 @@ type monitor struct {
 // files of the monitor are read again as again says, which has to stop before the monitor.
 func (m *monitoring) start(cfg *server.Config, again *reload) (*monitor, error) {
 	running := &monitor{health: health.New()}
+	cfg.Health = running.health
 	if m.audit != "" {
 		file, err := openAudit(m.audit, cfg.Log)
 		if err != nil {
@@ -103,14 +104,12 @@ func (m *monitor) handleHealth(mux *http.ServeMux) {
 	mux.Handle("GET /readyz", m.health.Ready())
 }
 
-// started begins to monitor the node, which serves requests until ctx ends.
-func (m *monitor) started(ctx context.Context, running *server.Server) error {
+// started begins to monitor the node, which serves requests.
+func (m *monitor) started(running *server.Server) error {
 	if m.metrics != nil {
 		m.metrics.Started(running.Node())
 		m.metrics.Synced(running.Synced)
 	}
-	m.health.Started(running.Node())
-	context.AfterFunc(ctx, m.health.Stopping)
 	if m.page == nil {
 		return nil
 	}

@@ -44,13 +44,12 @@ func TestReadinessFollowsTheNode(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if err := m.started(ctx, running); err != nil {
+	if err := m.started(running); err != nil {
 		t.Fatal(err)
 	}
 	untilReady(t, m, "ok")
 	cancel()
-	untilReady(t, m, "[+]started ok\n[-]running failed: the node is stopping")
-	if err := running.Stop(); err != nil {
+	if err := running.Wait(ctx); err != nil {
 		t.Error(err)
 	}
 	untilReady(t, m, "[+]started ok\n[-]running failed: the node is stopping")

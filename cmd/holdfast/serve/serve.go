@@ -41,6 +41,7 @@ type serve struct {
 func newServe(version string, trace Tracing) *serve {
 	s := &serve{version: version, trace: trace}
 	s.tenants.deployment, s.tenants.limits = &s.deployment, &s.limits
+	s.external.tls, s.external.login = &s.tls, &s.login
 	return s
 }
 

@@ -57,13 +57,13 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 		return &exit.Error{Code: startCode(err), Err: s.explain(err)}
 	}
 	s.tenants.reload(again, running.Node())
-	if cfg.External == nil {
+	if cfg.NATS == nil {
 		addProcessors(running.Deployment().Shards())
 	}
 	if files := natsFiles(cfg); files != "" {
 		again.add("NATS", files, running.Reload)
 	}
-	if err := monitor.started(ctx, running); err != nil {
+	if err := monitor.started(running); err != nil {
 		return errors.Join(err, running.Stop())
 	}
 	if err := s.announce(cmd.OutOrStdout(), running, monitor); err != nil {

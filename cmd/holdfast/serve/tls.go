@@ -52,8 +52,5 @@ func (t *tls) apply(cfg *server.Config) error {
 	if t.cluster != nil {
 		cfg.Embedded.ClusterTLS = embedded.TLSFiles{Cert: t.cluster[0], Key: t.cluster[1], CA: t.cluster[2]}
 	}
-	if cfg.External != nil {
-		cfg.External.Cert, cfg.External.Key, cfg.External.CA = t.files.Cert, t.files.Key, t.files.CA
-	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/actors/node/identity"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/health"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
-	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -27,11 +27,17 @@ type Config struct {
 	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log, Login and Stream
 	// are set by this package.
 	Embedded embedded.Config
-	// External connects to a NATS server outside of this process, and Embedded is unused then. Its Name and
-	// Log are set by this package. nil: NATS is embedded.
-	External *natsconn.Config
-	// Login authenticates the node's connections, in addition to what External says.
+	// NATS leads to a NATS server with JetStream that others run, and Embedded is unused then: the Opts of a connection
+	// of the application will do. The node opens connections of its own, five at most, to the same servers with the same
+	// login, TLS, dialer and prefix of inboxes, and closes them; the connection itself is neither used nor closed. What
+	// the login gives has to be valid for each connection and reconnection. `holdfast access node` prints the
+	// permissions that the user needs. nil: NATS is embedded.
+	NATS *nats.Options
+	// Login authenticates the node's connections, in addition to what NATS says.
 	Login []nats.Option
+
+	// Health learns when the node has started and when it is about to stop; nil: nobody does. It is that of one node.
+	Health *health.Health
 
 	// Replicas is the minimum number of NATS servers that store each shard. 0: those of the existing
 	// deployment, or 1.
@@ -61,6 +67,13 @@ func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	if c.NATS != nil {
+		of := *c.NATS // the application may set callbacks of its connection later
+		c.NATS = &of
+	}
+	if c.Health == nil {
+		c.Health = health.New()
+	}
 	c.Embedded.Log = c.Log
 	c.Embedded.Login = c.Login
 	c.Embedded.Stream = "KV_" + c.Prefix.Bucket(messages.Shard{})
@@ -71,7 +84,7 @@ func (c Config) withDefaults() Config {
 // isAlone reports whether the node's NATS server takes no members of a cluster. So no other node can own a shard when
 // this one starts.
 func (c Config) isAlone() bool {
-	return c.External == nil && c.Embedded.ConfigFile == "" && c.Embedded.ClusterListen == ""
+	return c.NATS == nil && c.Embedded.ConfigFile == "" && c.Embedded.ClusterListen == ""
 }
 
 // tuning returns the settings of each of the shards.

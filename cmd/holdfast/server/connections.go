@@ -49,17 +49,16 @@ func (s *Server) openConnections() (*connections, error) {
 // dial opens a connection whose inboxes cannot be guessed: those of NATS are numbered, and clients see some of the
 // node's.
 func (s *Server) dial(name string, options ...nats.Option) (*nats.Conn, error) {
-	external := natsconn.Config{}
-	if s.cfg.External != nil {
-		external = *s.cfg.External
+	prefix := "_INBOX"
+	if s.cfg.NATS != nil {
+		prefix = cmp.Or(s.cfg.NATS.InboxPrefix, prefix)
 	}
-	inbox := nats.CustomInboxPrefix(cmp.Or(external.Inbox, "_INBOX") + "." + rand.Text())
+	inbox := nats.CustomInboxPrefix(prefix + "." + rand.Text())
 	options = append(append(options, s.cfg.Login...), nats.Name(name), inbox)
 	if s.nats != nil {
 		return s.nats.Connect(options...)
 	}
-	external.Name, external.Log = name, s.cfg.Log
-	return natsconn.Dial(external, options...)
+	return natsconn.Open(*s.cfg.NATS, name, s.cfg.Log, options...)
 }
 
 func (c *connections) all() (all []*nats.Conn) {

@@ -1,5 +1,11 @@
-// Package server runs a node of Holdfast together with its NATS server, its connections and its deployment.
-// `holdfast serve` runs one in a process of its own; tests run one in theirs.
+// Package server runs a node of Holdfast in a Go program: with connections of its own to a NATS server that the program
+// uses, or with a NATS server in the process.
+//
+//	err := server.Run(ctx, server.Config{Config: node.Config{Name: "n1"}, NATS: &nc.Opts})
+//
+// `holdfast serve` is this and the settings of a command line, package holdfasttest this and a test. The package handles
+// no signals, exits no process, and has no state beside its values, so a process may run several nodes, of one
+// deployment or of several.
 package server
 
 import (
@@ -36,7 +42,21 @@ type Server struct {
 	lent []*nats.Conn
 }
 
-// Start starts the server and returns when the node serves requests. If a part fails to start, it stops
+// Run runs a node until ctx ends. It returns nil after the node has stopped in order, as [Server.Stop] says, and an error
+// if the node cannot start or fails. It is [Start] and [Server.Wait], for a caller that needs no [Server].
+func Run(ctx context.Context, cfg Config) error {
+	s, err := Start(ctx, cfg)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // interrupted before the node was ready
+	case err != nil:
+		return err
+	}
+	return s.Wait(ctx)
+}
+
+// Start starts the server and returns when the node serves requests. ctx bounds the start alone, in which it waits for
+// NATS and for a quorum of its servers. If a part fails to start, it stops
 // those that run and returns the error.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg.withDefaults()}
@@ -50,10 +70,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func (s *Server) startNATS(ctx context.Context) (err error) {
-	if s.cfg.External != nil {
-		external := *s.cfg.External
-		external.Name, external.Log = "holdfast "+s.cfg.Name, s.cfg.Log
-		return natsconn.Await(ctx, external, s.cfg.Login...)
+	if s.cfg.NATS != nil {
+		return natsconn.Await(ctx, *s.cfg.NATS, "holdfast "+s.cfg.Name, s.cfg.Log, s.cfg.Login...)
 	}
 	if s.nats, err = embedded.Start(s.cfg.Embedded); err != nil {
 		return err
@@ -80,6 +98,7 @@ func (s *Server) Wait(ctx context.Context) error {
 // Stop stops everything in the reverse order of the start, within [Config.StopTimeout]. Requests in progress
 // are answered, and the leaderships of an embedded NATS server in a cluster are transferred.
 func (s *Server) Stop() error {
+	s.cfg.Health.Stopping()
 	over := time.NewTimer(s.cfg.StopTimeout)
 	defer over.Stop()
 	done := make(chan error, 1)
@@ -127,7 +146,11 @@ func (s *Server) StartNode(ctx context.Context) error {
 		return err
 	}
 	s.node = &instance{cfg: s.cfg, nats: s.nats, connections: connections}
-	return s.node.start(ctx)
+	if err := s.node.start(ctx); err != nil {
+		return err
+	}
+	s.cfg.Health.Started(s.node.node)
+	return nil
 }
 
 // StopNode stops the node and leaves the NATS server running. It must not run concurrently with another
@@ -165,7 +188,7 @@ func (s *Server) Reload() error {
 // ClientURL returns the URL at which clients reach NATS. With an external NATS it may contain secrets.
 func (s *Server) ClientURL() string {
 	if s.nats == nil {
-		return s.cfg.External.URL
+		return natsconn.URL(*s.cfg.NATS)
 	}
 	return s.nats.ClientURL()
 }

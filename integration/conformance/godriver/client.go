@@ -16,7 +16,8 @@ import (
 // client is a client on a connection of its own.
 type client struct {
 	*holdfast.Client
-	nc *nats.Conn
+	nc    *nats.Conn
+	owner string
 }
 
 func (d *driver) open(_ context.Context, c *command) (object, error) {
@@ -60,6 +61,9 @@ func (d *driver) openOn(nc *nats.Conn, c *command) (object, error) {
 	if c.Timeout != nil {
 		opts = append(opts, holdfast.Timeout(millis(*c.Timeout)))
 	}
+	if c.Disconnect != nil {
+		opts = append(opts, holdfast.ReleaseOnDisconnect(millis(*c.Disconnect)))
+	}
 	if c.Sessions != nil && !*c.Sessions {
 		opts = append(opts, holdfast.PerLockRenewal())
 	}
@@ -68,7 +72,7 @@ func (d *driver) openOn(nc *nats.Conn, c *command) (object, error) {
 		nc.Close()
 		return nil, err
 	}
-	put(d, d.clients, c.Client, &client{h, nc})
+	put(d, d.clients, c.Client, &client{h, nc, c.Owner})
 	return object{"owner": c.Owner}, nil
 }
 
@@ -90,7 +94,36 @@ func (d *driver) get(ctx context.Context, c *command) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return object{"held": s.Held, "owner": s.Owner, "token": decimal(s.Token), "waiting": s.Waiting}, nil
+	o := object{"held": s.Held, "owner": s.Owner, "token": decimal(s.Token), "waiting": s.Waiting}
+	if s.Lost != nil {
+		o["held_back"] = object{"owner": s.Lost.Owner, "token": decimal(s.Lost.Token), "left_ms": s.Lost.Left.Milliseconds()}
+	}
+	return o, nil
+}
+
+func (d *driver) breakLock(ctx context.Context, c *command) (object, error) {
+	return d.end(c, func(client *client, token holdfast.Token) error {
+		return client.Break(ctx, c.Name, token, c.Reason)
+	})
+}
+
+func (d *driver) confirm(ctx context.Context, c *command) (object, error) {
+	return d.end(c, func(client *client, token holdfast.Token) error {
+		return client.Confirm(ctx, c.Name, token, c.By, c.How)
+	})
+}
+
+// end has a client end what a token names.
+func (d *driver) end(c *command, how func(*client, holdfast.Token) error) (object, error) {
+	client, err := find(d, d.clients, "client", c.Client)
+	if err != nil {
+		return nil, err
+	}
+	token, err := strconv.ParseUint(c.Token, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	return nil, how(client, holdfast.Token(token))
 }
 
 func (d *driver) cache(_ context.Context, c *command) (object, error) {

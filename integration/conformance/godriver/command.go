@@ -27,6 +27,8 @@ type command struct {
 	Prefix   string `json:"prefix"`
 	Cached   *int64 `json:"cached_ms"`
 
+	Disconnect *int64 `json:"disconnect_ms"`
+
 	Lock      string            `json:"lock"`
 	Name      string            `json:"name"`
 	TTL       *int64            `json:"ttl_ms"`
@@ -40,6 +42,14 @@ type command struct {
 	MinHold   *int64            `json:"min_hold_ms"`
 	MaxHold   *int64            `json:"max_hold_ms"`
 	Millis    int64             `json:"ms"`
+	Names     []string          `json:"names"`
+	Delay     *int64            `json:"delay_ms"`
+	Confirm   bool              `json:"confirm"`
+	Reentrant bool              `json:"reentrant"`
+	Value     string            `json:"value"`
+	Reason    string            `json:"reason"`
+	By        string            `json:"by"`
+	How       string            `json:"how"`
 
 	Watch   string `json:"watch"`
 	Pattern string `json:"pattern"`
@@ -53,7 +63,9 @@ func (d *driver) do(ctx context.Context, c *command) (object, error) {
 	do := map[string]func(context.Context, *command) (object, error){
 		"open": d.open, "close": d.close, "acquire": d.acquire, "release": d.release, "extend": d.extend, "set": d.set,
 		"state": d.state, "within": d.within, "get": d.get, "cache": d.cache, "wanted": d.wanted, "watch": d.watch, "unwatch": d.unwatch, "cancel": d.cancel,
-		"key": key, "shard": shard, "fence": fence,
+		"key": key, "shard": shard, "fence": fence, "has": has,
+		"acquire_all": d.acquireAll, "within_all": d.withinAll, "campaign": d.campaign, "proclaim": d.proclaim,
+		"leader": d.leader, "observe": d.observe, "break": d.breakLock, "confirm": d.confirm,
 	}[c.Call]
 	if do == nil {
 		return nil, fmt.Errorf("there is no call %q", c.Call)
@@ -88,6 +100,11 @@ func fence(_ context.Context, c *command) (object, error) {
 	return object{"fence": holdfast.Token(token).String()}, err
 }
 
+// has names what a client may lack, and this one has.
+func has(context.Context, *command) (object, error) {
+	return object{"capabilities": []string{"several", "election", "delay", "break", "disconnect", "reentrant"}}, nil
+}
+
 // options are those of an acquisition.
 func (c *command) options() (opts []holdfast.AcquireOption) {
 	if c.TTL != nil {
@@ -112,6 +129,12 @@ func (c *command) options() (opts []holdfast.AcquireOption) {
 	if c.Metadata != nil {
 		opts = append(opts, holdfast.Metadata(c.Metadata))
 	}
+	if c.Confirm {
+		opts = append(opts, holdfast.ConfirmLoss())
+	}
+	if c.Reentrant {
+		opts = append(opts, holdfast.Reentrant())
+	}
 	if c.Ephemeral {
 		opts = append(opts, holdfast.Ephemeral())
 	}
@@ -121,7 +144,7 @@ func (c *command) options() (opts []holdfast.AcquireOption) {
 	for _, o := range []struct {
 		ms     *int64
 		option func(time.Duration) holdfast.AcquireOption
-	}{{c.MinHold, holdfast.MinHold}, {c.MaxHold, holdfast.MaxHold}, {c.Cached, holdfast.Cached}} {
+	}{{c.MinHold, holdfast.MinHold}, {c.MaxHold, holdfast.MaxHold}, {c.Cached, holdfast.Cached}, {c.Delay, holdfast.Delay}} {
 		if o.ms != nil {
 			opts = append(opts, o.option(millis(*o.ms)))
 		}

@@ -24,6 +24,8 @@ var codes = []struct {
 	{holdfast.ErrInvalid, "invalid"},
 	{holdfast.ErrOverloaded, "overloaded"},
 	{holdfast.ErrExhausted, "exhausted"},
+	{holdfast.ErrStaleToken, "stale_token"},
+	{holdfast.ErrNotHeld, "not_held"},
 	{request.ErrNoAnswer, "unknown"}, // of Close
 }
 
@@ -45,6 +47,9 @@ func describe(err error) object {
 	}
 	if e != nil && e.Holder != nil {
 		o["holder"] = object{"owner": e.Holder.Owner, "token": decimal(e.Holder.Token)}
+	}
+	if e != nil && e.Lost != nil {
+		o["held_back"] = object{"owner": e.Lost.Owner, "token": decimal(e.Lost.Token)}
 	}
 	return o
 }

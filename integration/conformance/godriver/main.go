@@ -24,14 +24,14 @@ type driver struct {
 	mu      sync.Mutex
 	out     *json.Encoder
 	clients map[string]*client
-	locks   map[string]*held
+	locks   map[string]held
 	watches map[string]*watch
 	calls   map[int]context.CancelFunc
 }
 
 func newDriver(out io.Writer) *driver {
 	return &driver{
-		out: json.NewEncoder(out), clients: map[string]*client{}, locks: map[string]*held{},
+		out: json.NewEncoder(out), clients: map[string]*client{}, locks: map[string]held{},
 		watches: map[string]*watch{}, calls: map[int]context.CancelFunc{},
 	}
 }

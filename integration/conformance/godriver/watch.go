@@ -13,6 +13,8 @@ import (
 type watch struct {
 	stop  context.CancelFunc
 	ended chan struct{}
+	// leaders are what an observation has yielded.
+	leaders []object
 }
 
 // watch answers when the watch misses no event any more.
@@ -22,7 +24,7 @@ func (d *driver) watch(_ context.Context, c *command) (object, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	w := &watch{stop, make(chan struct{})}
+	w := &watch{stop: stop, ended: make(chan struct{})}
 	put(d, d.watches, c.Watch, w)
 	stands := make(chan error, 1)
 	go func() {
@@ -55,5 +57,8 @@ func (d *driver) unwatch(_ context.Context, c *command) (object, error) {
 	}
 	w.stop()
 	<-w.ended
-	return nil, nil
+	if w.leaders == nil {
+		return nil, nil
+	}
+	return object{"leaders": w.leaders}, nil
 }

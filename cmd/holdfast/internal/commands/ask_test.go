@@ -288,17 +288,17 @@ func TestWhatIsKnownWithoutAnAnswer(t *testing.T) {
 	t.Run("NoNode", func(t *testing.T) {
 		t.Parallel()
 		f := withNATS(t)
-		f.run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 5,
+		f.run(t.Context(), "acquire", "orders.42", "--timeout", "1s").want(t, 5,
 			"no Holdfast node answers at "+f.url)
 	})
 	t.Run("Silence", func(t *testing.T) {
 		t.Parallel()
-		withNode(t, silent).run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 6,
+		withNode(t, silent).run(t.Context(), "acquire", "orders.42", "--timeout", "1s").want(t, 6,
 			"acquire may have had an effect")
 	})
 	t.Run("SilenceToGet", func(t *testing.T) {
 		t.Parallel()
-		withNode(t, silent).run(t.Context(), "get", "orders.42", "--timeout", "300ms").want(t, 5,
+		withNode(t, silent).run(t.Context(), "get", "orders.42", "--timeout", "1s").want(t, 5,
 			"the request had no effect")
 	})
 	t.Run("SilenceAndThenARefusal", func(t *testing.T) {

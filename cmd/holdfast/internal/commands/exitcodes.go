@@ -8,7 +8,7 @@ const exitCodesTopic = `The exit codes of a command:
   3  held by another owner, or held back: HELD, HELD_BACK, TIMEOUT, CANCELLED;
      deadlocks or doctor found some
   4  not held by this owner, or no longer: EXPIRED, NOT_HELD, NOT_OWNER,
-     STALE_TOKEN; RELEASED in answer to acquire
+     STALE_TOKEN; RELEASED in answer to acquire; leader found none
   5  unavailable, and nothing happened: UNAVAILABLE, OVERLOADED, EXHAUSTED,
      no NATS server, no Holdfast node
   6  no answer, outcome unknown; check with get, or repeat the command with

@@ -118,7 +118,7 @@ func TestListing(t *testing.T) {
 	t.Run("Silence", func(t *testing.T) {
 		t.Parallel()
 		f := withNode(t, func(int) *messages.Reply { return nil })
-		f.run(t.Context(), "ls", "--timeout", "300ms").want(t, 5, "the request had no effect")
+		f.run(t.Context(), "ls", "--timeout", "1s").want(t, 5, "the request had no effect")
 	})
 	t.Run("NotTrusted", func(t *testing.T) {
 		t.Parallel()

@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
-	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -36,7 +35,7 @@ func startNodes(t *testing.T, recorders [3]*recorder) (nodes [3]*server.Server, 
 		if i == 0 {
 			cfg.Embedded = embedded.Config{Listen: "127.0.0.1:-1", DataDir: t.TempDir()}
 		} else {
-			cfg.External = &natsconn.Config{URL: url}
+			cfg.NATS = &nats.Options{Url: url}
 		}
 		if r != nil {
 			cfg.Tracer = nodeotel.New(r.provider, messages.DefaultPrefix)
