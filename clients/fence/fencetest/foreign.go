@@ -300,7 +300,7 @@ func RunForeign(t *testing.T, s Subject, store Store) {
 	all := []Subject{s}
 	for _, f := range StartForeign(t) {
 		for i, name := range store.Names[f.Language] {
-			foreign := store.subject(f, name, s)
+			foreign := foreignSubject(f, name, store, s)
 			all = append(all, foreign)
 			if i == 0 {
 				t.Run(f.Language, func(t *testing.T) { Run(t, foreign) })
@@ -310,24 +310,25 @@ func RunForeign(t *testing.T, s Subject, store Store) {
 	t.Run("Together", func(t *testing.T) { Run(t, together(all)) })
 }
 
-// subject is s with the guards of another language.
-func (st Store) subject(f *Foreign, name string, s Subject) Subject {
+// foreignSubject is s with the guards of another language.
+func foreignSubject(f *Foreign, name string, store Store, s Subject) Subject {
 	direct := func(addr string) string { return addr }
 	open := func(tb testing.TB, rule fence.Rule, via func(string) string) Register {
 		tb.Helper()
-		r := &foreignRegister{guard: f.Open(tb, name, st.Address(via), rule), store: st}
-		own := s.Open(tb, rule)
-		r.Register = own
-		if _, ok := own.(Modifier); ok {
+		r := &foreignRegister{Register: s.Open(tb, rule), guard: f.Open(tb, name, store.Address(via), rule), store: store}
+		if _, ok := r.Register.(Modifier); ok {
 			return foreignModifier{r}
 		}
 		return r
 	}
 	foreign := s
-	foreign.Open = func(tb testing.TB, rule fence.Rule) Register { tb.Helper(); return open(tb, rule, direct) }
+	foreign.Open = func(tb testing.TB, rule fence.Rule) Register {
+		tb.Helper()
+		return open(tb, rule, direct)
+	}
 	foreign.Marks = func(tb testing.TB, rule fence.Rule) fence.Marks {
 		tb.Helper()
-		return f.Open(tb, name, st.Address(direct), rule)
+		return f.Open(tb, name, store.Address(direct), rule)
 	}
 	if s.Through != nil {
 		foreign.Through = open

@@ -69,7 +69,8 @@ def test_contents(built: Built) -> None:
         assert "holdfast_client = holdfast_client.testing" in wheel.read(f"{info}/entry_points.txt").decode()
         metadata = email.message_from_bytes(wheel.read(f"{info}/METADATA"))
     needs = set(metadata.get_all("Requires-Dist") or ())
-    assert needs == {"nats-py<3,>=2.10", "sqlalchemy>=2.0; extra == 'sqlalchemy'", "pytest>=8; extra == 'pytest'"}
+    extras = {"redis": "redis>=5", "s3": "boto3>=1.36", "sqlalchemy": "sqlalchemy>=2.0", "pytest": "pytest>=8"}
+    assert needs == {"nats-py<3,>=2.10", *(f"{needed}; extra == '{name}'" for name, needed in extras.items())}
     with tarfile.open(built.sdist) as sdist:
         inside = {name.partition("/")[2] for name in sdist.getnames()}
     assert {

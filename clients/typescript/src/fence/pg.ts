@@ -35,10 +35,14 @@ export interface Pool {
   connect(): Promise<PoolClient>;
 }
 
-/** The clients of a pool. That of `pg` has a second form of `connect`. */
-export type ClientOf<P extends Pool> = P extends { connect: { (): Promise<infer C>; (callback: never): void } }
-  ? C
-  : P extends { connect(): Promise<infer C> } ? C : never;
+/** What a pool of `pg` returns, which has a second form of `connect`. */
+interface Connect<C> {
+  (): Promise<C>;
+  (callback: never): void;
+}
+
+/** The clients of a pool. */
+export type ClientOf<P extends Pool> = P["connect"] extends Connect<infer C> ? C : Awaited<ReturnType<P["connect"]>>;
 
 /** Options of a {@link Guard}. */
 export interface GuardOptions {

@@ -24,10 +24,19 @@ import { check, MalformedMarkError, StaleClaimError, UnknownWriteError, type Fen
  * A client of `ioredis`, also of a cluster, or of `redis`; or a function that sends a command and returns its reply,
  * with bulk strings as strings: `(args) => cluster.sendCommand(args[3], false, args)` for a cluster of `redis`.
  */
-export type Client =
-  | { call(command: string, args: string[]): Promise<unknown> }
-  | { sendCommand(args: string[]): Promise<unknown> }
-  | ((args: string[]) => Promise<unknown>);
+export type Client = Calls | Sends | ((args: string[]) => Promise<unknown>);
+
+/** A client of `ioredis`. */
+export interface Calls {
+  /** Sends a command. */
+  call(command: string, args: string[]): Promise<unknown>;
+}
+
+/** A client of `redis`. */
+export interface Sends {
+  /** Sends a command. */
+  sendCommand(args: string[]): Promise<unknown>;
+}
 
 /** Options of a {@link Guard}. */
 export interface GuardOptions {
