@@ -10,6 +10,9 @@ const types = { esm: "module", cjs: "commonjs" };
 
 for (const [format, type] of Object.entries(types)) {
   rmSync(`${here}dist/${format}`, { recursive: true, force: true });
-  execFileSync(process.execPath, [tsc, "-p", `tsconfig.${format}.json`], { cwd: here, stdio: "inherit" });
+  // The helper for tests and the guard for files are compiled apart: the rest has no type of Node.js.
+  for (const config of [`tsconfig.${format}.json`, `src/testing/tsconfig.${format}.json`]) {
+    execFileSync(process.execPath, [tsc, "-p", config], { cwd: here, stdio: "inherit" });
+  }
   writeFileSync(`${here}dist/${format}/package.json`, `${JSON.stringify({ type, sideEffects: false })}\n`);
 }

@@ -108,7 +108,7 @@ func drivers(t *testing.T) []language {
 	}
 	return []language{
 		{name: "go", command: []string{buildGoDriver(t)}},
-		{name: "typescript", command: []string{"node", nodeDriver}, file: nodeDriver, lacks: capabilities},
+		{name: "typescript", command: []string{"node", nodeDriver}, file: nodeDriver},
 		{name: "python", command: []string{python, "clients/python/conformance/driver.py"}, file: python,
 			lacks: capabilities},
 	}

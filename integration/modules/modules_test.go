@@ -77,6 +77,7 @@ var applications = []application{
 		"github.com/jackc/puddle/v2",
 		"github.com/mattn/go-isatty", "github.com/ncruces/go-strftime", "github.com/remyoudompheng/bigfft",
 		"modernc.org/libc", "modernc.org/mathutil", "modernc.org/memory", "modernc.org/sqlite"}),
+	adapter("kuberneteslock", "New", "sigs.k8s.io/controller-runtime/pkg/manager"),
 	adapter("gocronlock", "NewLocker", "github.com/go-co-op/gocron/v2"),
 	adapter("gooselock", "New", "github.com/pressly/goose/v3"),
 	adapter("migratelock", "New", "github.com/golang-migrate/migrate/v4"),
@@ -96,6 +97,15 @@ func guard(store string, graph []string, linked ...string) application {
 	name := "clients/fence/fence" + store
 	return application{module: name, pkg: name, uses: "fence" + store + ".New", graph: graph,
 		linked: append(linked, holdfast+"/"+name)}
+}
+
+// TestRedlockOfPage checks what docs/move.md says of the calls of redlock in TypeScript, which has the lines of the peer.
+func TestRedlockOfPage(t *testing.T) {
+	_, page, _ := strings.Cut(string(mustRead(t, "../../clients/typescript/README.md")), "\n## redlock\n")
+	blocks := strings.Split(page, "```")
+	lines := strings.Count(blocks[1], "\n") - 1 - strings.Count(blocks[1], "\n\n")
+	onPage(t, "clients/typescript/README.md#redlock", fmt.Sprintf(") | %d | %d | | %d |", lines, lines,
+		bytes.Count(mustRead(t, "../../clients/typescript/src/redlock.ts"), []byte("\n"))))
 }
 
 func TestApplications(t *testing.T) {
@@ -193,26 +203,32 @@ func forget(t *testing.T, version string) {
 func (p *proxy) check(t *testing.T, a application) {
 	t.Helper()
 	dir := t.TempDir()
+	var without []string
+	var host string
 	if a.host != "" {
 		// The versions of host and client are those that the adapter requires.
-		graph, _, linked := p.inherit(t, t.TempDir(), a, fmt.Sprintf("import (\n\t_ %q\n\t_ %q\n)\n\nfunc main() {}\n",
-			a.host, holdfast+"/clients/holdfast"))
-		a.graph, a.linked = graph, slices.Concat(a.linked, linked)
+		host = fmt.Sprintf("import (\n\t_ %q\n\t_ %q\n)\n\n", a.host, holdfast+"/clients/holdfast")
+		var linked []string
+		a.graph, without, linked = p.inherit(t, t.TempDir(), a, host+"func main() {}\n")
+		a.linked = slices.Concat(a.linked, linked)
 	}
-	graph, sums, linked := p.inherit(t, dir, a, fmt.Sprintf(
+	graph, sums, linked := p.inherit(t, dir, a, host+fmt.Sprintf(
 		"import (\n\t\"fmt\"\n\n\t%q\n)\n\nfunc main() { fmt.Printf(\"%%T\\n\", %s) }\n", holdfast+"/"+a.pkg, a.uses))
 	mayLink := slices.Concat(clients, a.linked)
 	mayKnow := slices.Concat(mayLink, unlinked, a.graph)
 	within(t, "the binary", linked, mayLink)
 	within(t, "the module graph", graph, mayKnow)
 	within(t, "go.sum", sums, mayKnow)
+	if a.host != "" {
+		ofPage(t, a, len(sums)-len(without), len(without))
+	}
 
 	info, err := os.Stat(filepath.Join(dir, "application"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d modules in the graph, %d in go.sum, %d linked; the binary has %d kB", len(graph), len(sums), len(linked),
-		info.Size()/1000)
+	t.Logf("%d modules in the graph, %d lines in go.sum, %d linked; the binary has %d kB",
+		len(graph), len(sums), len(linked), info.Size()/1000)
 }
 
 // inherit builds an application that requires the module in dir, and returns which modules it has.
@@ -231,7 +247,7 @@ func (p *proxy) inherit(t *testing.T, dir string, a application, source string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums = firstFields(string(content))
+	sums = firstFields(string(content)) // a module has a line for its go.mod, and one for its files if they are needed
 	for line := range strings.Lines(p.run(t, dir, "go", "version", "-m", "application")) {
 		if fields := strings.Fields(line); fields[0] == "dep" {
 			linked = append(linked, fields[1])
@@ -255,10 +271,56 @@ func within(t *testing.T, where string, got, list []string) {
 	}
 }
 
-// firstFields returns the first field of each line, each once.
+// firstFields returns the first field of each line.
 func firstFields(text string) (fields []string) {
 	for line := range strings.Lines(text) {
 		fields = append(fields, strings.Fields(line)[0])
 	}
-	return slices.Compact(fields)
+	return fields
+}
+
+// ofPage checks what docs/move.md says of an adapter: the lines of its user and of the peer's, the lines that it adds
+// to the go.sum of a program with host and client, those that are there, and its own.
+func ofPage(t *testing.T, a application, added, without int) {
+	t.Helper()
+	dir := filepath.Join("../..", filepath.FromSlash(a.module))
+	blocks := strings.Split(string(mustRead(t, filepath.Join(dir, "README.md"))), "```")
+	if len(blocks) != 5 {
+		t.Fatalf("the page has %d parts around blocks of code, want 5: the user's lines, then the peer's", len(blocks))
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := 0
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			own += bytes.Count(mustRead(t, file), []byte("\n"))
+		}
+	}
+	if own > mostLines {
+		t.Errorf("the adapter has %d lines, more than %d", own, mostLines)
+	}
+	onPage(t, a.module+"/README.md", fmt.Sprintf(") | %d | %d | %d to %d | %d |", strings.Count(blocks[1], "\n")-1,
+		strings.Count(blocks[3], "\n")-1, added, without, own))
+}
+
+// onPage looks for a row of the table in docs/move.md.
+func onPage(t *testing.T, link, columns string) {
+	t.Helper()
+	if !bytes.Contains(mustRead(t, "../../docs/move.md"), []byte(link+columns)) {
+		t.Errorf("docs/move.md has no row with %s%s", link, columns)
+	}
+}
+
+// mostLines bounds an adapter, without its tests.
+const mostLines = 200
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }

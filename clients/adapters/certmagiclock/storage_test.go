@@ -25,7 +25,7 @@ import (
 const domain, name = "example.com", "issue_cert_example.com"
 
 // obtain is an [adaptertest.Host]: the work is that of an issuer.
-func obtain(ctx context.Context, c *holdfast.Client, work func(context.Context)) error {
+func obtain(ctx context.Context, c *holdfast.Client, _ time.Duration, work func(context.Context)) error {
 	dir, err := os.MkdirTemp("", "certmagiclock-")
 	if err != nil {
 		return err
@@ -72,6 +72,7 @@ func TestFaults(t *testing.T) { adaptertest.Faults(t) }
 
 // Processes that need the same certificate at once ask for it once.
 func TestObtainTogether(t *testing.T) {
+	t.Parallel()
 	node, dir := adaptertest.Node(t), t.TempDir()
 	var issued atomic.Int32
 	ends := make(chan error, 3)
@@ -95,6 +96,7 @@ func TestObtainTogether(t *testing.T) {
 
 // A lock is tried, and the loss is an error of the renewal and of the unlock.
 func TestLock(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	c := adaptertest.NewClient(t, node)
 	mine := certmagiclock.New(nil, c, "certs/")

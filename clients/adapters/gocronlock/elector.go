@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
@@ -23,9 +23,7 @@ type Elector struct {
 	opts   []holdfast.AcquireOption
 	cancel context.CancelFunc
 	ended  chan struct{}
-
-	mu     sync.Mutex
-	leader *holdfast.Leadership // nil while another leads
+	leader atomic.Pointer[holdfast.Leadership] // nil while another leads
 }
 
 // NewElector returns an elector of the resource of this name, which is a candidate until [Elector.Close].
@@ -48,58 +46,46 @@ func (e *Elector) run(ctx context.Context) {
 			return
 		case ctx.Err() == nil:
 			slog.Warn("gocronlock: campaign", "election", e.name, "error", err)
-			wait(ctx)
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
 		}
 	}
 }
 
 // lead returns when the leadership is lost, or the context ends; then [Elector.Close] resigns.
 func (e *Elector) lead(ctx context.Context, l *holdfast.Leadership) {
-	e.set(l)
+	e.leader.Store(l)
 	select {
 	case <-l.Context().Done():
-		e.set(nil)
+		e.leader.Store(nil)
 	case <-ctx.Done():
 	}
 }
 
-func (e *Elector) set(l *holdfast.Leadership) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.leader = l
-}
-
-func wait(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, pause)
-	defer cancel()
-	<-ctx.Done()
-}
-
 // IsLeader implements [gocron.Elector]: nil if this process leads at this moment, else [ErrNotLeader].
 func (e *Elector) IsLeader(context.Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.leader == nil || !e.leader.Valid() {
+	if l := e.leader.Load(); l == nil || !l.Valid() {
 		return ErrNotLeader
 	}
 	return nil
 }
 
 // Context returns a context that ends with ctx, by cancel, and when the leadership is lost: then its cause is
-// [holdfast.ErrLost]. It carries the token for guards. If this process does not lead, it has ended, with [ErrNotLeader].
+// [holdfast.ErrLost]. It carries the token for guards. If this process does not lead, it has ended, with
+// [ErrNotLeader].
 func (e *Elector) Context(ctx context.Context) (context.Context, context.CancelFunc) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.leader != nil {
-		return join(ctx, e.leader.Context())
+	if l := e.leader.Load(); l != nil {
+		return join(ctx, l.Context())
 	}
 	over, cancel := context.WithCancelCause(ctx)
 	cancel(ErrNotLeader)
 	return over, func() {}
 }
 
-// Close ends the candidacy, and resigns. Call it when the jobs are over, behind the scheduler's Shutdown. The errors are
-// those of [holdfast.Leadership.Resign], or the context's.
+// Close ends the candidacy, and resigns. Call it when the jobs are over, behind the scheduler's Shutdown. The errors
+// are those of [holdfast.Leadership.Resign], or the context's.
 func (e *Elector) Close(ctx context.Context) error {
 	e.cancel()
 	select {
@@ -107,10 +93,8 @@ func (e *Elector) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.leader == nil {
-		return nil
+	if l := e.leader.Load(); l != nil {
+		return l.Resign(ctx)
 	}
-	return e.leader.Resign(ctx)
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 // One candidate leads at a time. The next one does when the leader closes, and when its lease is broken.
 func TestElector(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	observer := adaptertest.NewClient(t, node)
 	electors := map[string]*gocronlock.Elector{}
@@ -54,6 +55,7 @@ func TestElector(t *testing.T) {
 
 // The jobs of a leader whose lease is broken have to end, and no more begin.
 func TestLostLeadership(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	observer := adaptertest.NewClient(t, node)
 	c := adaptertest.NewClient(t, node, holdfast.Defaults(holdfast.Owner("ann")))

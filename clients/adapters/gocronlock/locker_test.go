@@ -15,7 +15,7 @@ import (
 )
 
 // schedule is an [adaptertest.Host]: a scheduler that tries to run a job ten times a second, until it has once.
-func schedule(ctx context.Context, c *holdfast.Client, work func(context.Context)) error {
+func schedule(ctx context.Context, c *holdfast.Client, _ time.Duration, work func(context.Context)) error {
 	locker := gocronlock.NewLocker(c, "test/", 0)
 	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
 	if err != nil {
@@ -41,6 +41,7 @@ func TestFaults(t *testing.T) { adaptertest.Faults(t) }
 
 // A scheduler whose ticker is behind asks for a job that has ended at once. It does not run a second time, gocron#841.
 func TestShortestHold(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	runs := make(chan string, 10)
 	var fail [2]chan error
@@ -77,6 +78,7 @@ func TestShortestHold(t *testing.T) {
 
 // What runs without the lock has no context to run with.
 func TestNoRun(t *testing.T) {
+	t.Parallel()
 	locker := gocronlock.NewLocker(adaptertest.NewClient(t, adaptertest.Node(t)), "cron/", 0)
 	if cause := context.Cause(locker.Context("report")); !errors.Is(cause, holdfast.ErrNotHeld) {
 		t.Errorf("before: %v", cause)
@@ -99,6 +101,7 @@ func TestNoRun(t *testing.T) {
 
 // The context of a run ends with that of its job.
 func TestRemovedJob(t *testing.T) {
+	t.Parallel()
 	locker := gocronlock.NewLocker(adaptertest.NewClient(t, adaptertest.Node(t)), "cron/", 0)
 	job, remove := context.WithCancel(t.Context())
 	lock, err := locker.Lock(job, "report")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pressly/goose/v3/lock"
 
+	"github.com/holdfast-io/holdfast/clients/adapters/internal/run"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
@@ -35,9 +36,7 @@ func (l *Locker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	if r, ok := ctx.Value(runKey{}).(*run); ok {
-		r.locked(acquired)
-	}
+	run.Under(ctx, runKey{}, acquired)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.locks[conn] = acquired

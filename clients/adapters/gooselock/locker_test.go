@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite"
@@ -15,7 +16,7 @@ import (
 )
 
 // migrate is an [adaptertest.Host]: a migration in Go.
-func migrate(ctx context.Context, c *holdfast.Client, work func(context.Context)) error {
+func migrate(ctx context.Context, c *holdfast.Client, _ time.Duration, work func(context.Context)) error {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return err
@@ -45,6 +46,7 @@ func TestFaults(t *testing.T) { adaptertest.Faults(t) }
 
 // A migration whose lock is lost is not committed, and neither is its version.
 func TestLostMigration(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	c := adaptertest.NewClient(t, node)
 	db := open(t)
@@ -77,10 +79,46 @@ func TestLostMigration(t *testing.T) {
 	}
 }
 
+// The claim in a migration's context is that of goose's lock, also inside of another one. All else is the caller's.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	c := adaptertest.NewClient(t, adaptertest.Node(t))
+	outer, err := c.Acquire(context.WithValue(t.Context(), callerKey{}, "caller"), "deployment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := provider(open(t), gooselock.New(c, "migrations.shop"), func(ctx context.Context, _ *sql.Tx) error {
+		if claim, _ := holdfast.ClaimFromContext(ctx); claim.Resource != "migrations.shop" {
+			t.Errorf("the claim is %v", claim)
+		}
+		if v := ctx.Value(callerKey{}); v != "caller" {
+			t.Errorf("the caller's value is %v", v)
+		}
+		if v := ctx.Value(nobodysKey{}); v != nil {
+			t.Errorf("a value that nobody has given is %v", v)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := gooselock.Context(outer.Context())
+	defer cancel()
+	if _, err := p.Up(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+type (
+	callerKey  struct{}
+	nobodysKey struct{}
+)
+
 // Several processes start at once: the migration runs once, and the others find it done.
 func TestStartTogether(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
-	name := "file:" + t.TempDir() + "/shop.db"
+	name := "file:" + t.TempDir() + "/shop.db?_pragma=busy_timeout(60000)" // goose reads before it locks
 	ran := make(chan struct{}, 3)
 	ends := make(chan error, 3)
 	for range cap(ends) {
@@ -114,6 +152,7 @@ func TestStartTogether(t *testing.T) {
 
 // An unlock needs a lock.
 func TestUnlocked(t *testing.T) {
+	t.Parallel()
 	locker := gooselock.New(adaptertest.NewClient(t, adaptertest.Node(t)), "migrations.shop")
 	conn, err := open(t).Conn(t.Context())
 	if err != nil {

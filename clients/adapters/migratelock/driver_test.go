@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -41,16 +42,22 @@ func newMigrate(d database.Driver) (*migrate.Migrate, error) {
 	return migrate.NewWithInstance("iofs", source, "stub", d)
 }
 
-// migrateOnce is an [adaptertest.Host].
-func migrateOnce(ctx context.Context, c *holdfast.Client, work func(context.Context)) error {
+// migrateOnce is an [adaptertest.Host]. A process of the test of PostgreSQL migrates its database.
+func migrateOnce(ctx context.Context, c *holdfast.Client, _ time.Duration, work func(context.Context)) error {
 	for ctx.Err() == nil {
-		s := newStore()
-		d := migratelock.New(s, c, "test/job")
-		s.run = func() error {
+		var d *migratelock.Driver
+		run := func() error {
 			work(d.Context())
 			return nil
 		}
-		m, err := newMigrate(d)
+		var m *migrate.Migrate
+		var err error
+		if url := os.Getenv(postgresURL); url != "" {
+			d, m, err = newPostgres(c, url, run)
+		} else {
+			d = migratelock.New(&store{Stub: newStore().Stub, run: run}, c, "test/job")
+			m, err = newMigrate(d)
+		}
 		if err != nil {
 			return err
 		}
@@ -65,6 +72,7 @@ func TestFaults(t *testing.T) { adaptertest.Faults(t) }
 
 // Behind a loss no step is made, and the version stays dirty.
 func TestLostMigration(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	s := newStore()
 	d := migratelock.New(s, adaptertest.NewClient(t, node), "migrations.shop")
@@ -89,6 +97,7 @@ func TestLostMigration(t *testing.T) {
 
 // A second process does not get in, and says what migrate expects.
 func TestLocked(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	s := newStore()
 	first := migratelock.New(s, adaptertest.NewClient(t, node), "migrations.shop")
@@ -116,6 +125,7 @@ func TestLocked(t *testing.T) {
 
 // No step is made without the lock, and what Open returns is wrapped.
 func TestUnlocked(t *testing.T) {
+	t.Parallel()
 	d, err := migratelock.New(newStore(), adaptertest.NewClient(t, adaptertest.Node(t)), "migrations.shop").Open("stub://")
 	if err != nil {
 		t.Fatal(err)

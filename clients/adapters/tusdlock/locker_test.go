@@ -75,7 +75,7 @@ func request(ctx context.Context, method, url string, body io.Reader) *http.Requ
 }
 
 // receive is an [adaptertest.Host]: the work is that of the data store, with the context that it gets.
-func receive(ctx context.Context, c *holdfast.Client, work func(context.Context)) error {
+func receive(ctx context.Context, c *holdfast.Client, _ time.Duration, work func(context.Context)) error {
 	dir, err := os.MkdirTemp("", "tusdlock-")
 	if err != nil {
 		return err
@@ -100,6 +100,7 @@ func TestFaults(t *testing.T) { adaptertest.Faults(t) }
 
 // A client that comes back to another process gets its upload from the one that still waits for the rest.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	node, dir := adaptertest.Node(t), t.TempDir()
 	writes := make(chan context.Context, 1)
 	claims := make(chan error, 1)
@@ -151,6 +152,7 @@ func TestTakeOver(t *testing.T) {
 
 // A wait in vain is what tusd calls it, and there is no claim without a lock.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	node := adaptertest.Node(t)
 	mine := tusdlock.New(adaptertest.NewClient(t, node), "uploads/")
 	others := tusdlock.New(adaptertest.NewClient(t, node), "uploads/")

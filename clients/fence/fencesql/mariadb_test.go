@@ -32,7 +32,7 @@ func mariadb(tb testing.TB, parameters string, flags ...string) *database {
 	if err := mysql.SetLogger(log.New(io.Discard, "", 0)); err != nil {
 		tb.Fatal(err)
 	}
-	bin, dir := debian("mariadbd", "/usr/sbin"), tb.TempDir()
+	bin, dir := fencetest.Debian("mariadbd", "/usr/sbin"), tb.TempDir()
 	flags = append([]string{"--no-defaults", "--datadir=" + dir, "--skip-grant-tables"}, flags...)
 	if os.Geteuid() == 0 {
 		flags = append(flags, "--user=root")

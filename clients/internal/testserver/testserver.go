@@ -11,9 +11,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // address is in the line by which a node announces where clients find it.
@@ -22,9 +25,13 @@ var address = regexp.MustCompile(`nats://[0-9.]+:[0-9]+`)
 // Binary is the path of a holdfast command.
 type Binary string
 
-// Build builds the holdfast command of the repository. The file is removed when tb ends.
+// Build builds the holdfast command of the repository. The file is removed when tb ends. HOLDFAST_BINARY names one that
+// was built before.
 func Build(tb testing.TB) Binary {
 	tb.Helper()
+	if built := os.Getenv("HOLDFAST_BINARY"); built != "" {
+		return Binary(built)
+	}
 	binary := filepath.Join(tb.TempDir(), "holdfast")
 	_, self, _, _ := runtime.Caller(0)
 	repository := filepath.Join(filepath.Dir(self), "..", "..", "..")
@@ -48,6 +55,7 @@ type Node struct {
 	URL    string
 	binary Binary
 	dir    string
+	flags  []string
 	cmd    *exec.Cmd
 }
 
@@ -55,12 +63,25 @@ type Node struct {
 func (b Binary) Node(tb testing.TB) *Node {
 	tb.Helper()
 	n := &Node{binary: b, dir: tb.TempDir()}
-	n.start(tb, "127.0.0.1:0")
-	tb.Cleanup(func() {
-		_ = n.cmd.Process.Signal(syscall.SIGTERM)
-		_ = n.cmd.Wait()
-	})
+	n.await(tb, n.start(tb, "127.0.0.1:0"))
 	return n
+}
+
+// Cluster starts three nodes that store what they do three times, named n0 to n2, and returns when they are ready. They
+// stop when tb ends.
+func (b Binary) Cluster(tb testing.TB) (nodes [3]*Node) {
+	tb.Helper()
+	routes := porttest.Free(tb, len(nodes))
+	var lines [len(nodes)]*bufio.Scanner
+	for i := range nodes {
+		nodes[i] = &Node{binary: b, dir: tb.TempDir(), flags: []string{"--name", "n" + strconv.Itoa(i), "--replicas", "3",
+			"--cluster-listen", routes[i], "--routes", strings.Join(routes, ",")}}
+		lines[i] = nodes[i].start(tb, "127.0.0.1:0")
+	}
+	for i, n := range nodes {
+		n.await(tb, lines[i])
+	}
+	return nodes
 }
 
 // Kill ends the node without a chance to write anything.
@@ -72,12 +93,14 @@ func (n *Node) Kill() {
 // Restart starts a node that was killed, with the same store and at the same address.
 func (n *Node) Restart(tb testing.TB) {
 	tb.Helper()
-	n.start(tb, strings.TrimPrefix(n.URL, "nats://"))
+	n.await(tb, n.start(tb, strings.TrimPrefix(n.URL, "nats://")))
 }
 
-func (n *Node) start(tb testing.TB, listen string) {
+// start starts the process, and returns what it says. The process ends with tb.
+func (n *Node) start(tb testing.TB, listen string) *bufio.Scanner {
 	tb.Helper()
-	n.cmd = exec.Command(string(n.binary), "serve", "--listen", listen, "--http", "off", "--data", n.dir)
+	n.cmd = exec.Command(string(n.binary), append([]string{"serve", "--listen", listen, "--http", "off", "--data", n.dir},
+		n.flags...)...)
 	n.cmd.Env = []string{"HOME=" + n.dir, "PATH=" + os.Getenv("PATH")} // no settings of this process
 	n.cmd.Stderr = os.Stderr
 	out, err := n.cmd.StdoutPipe()
@@ -87,8 +110,18 @@ func (n *Node) start(tb testing.TB, listen string) {
 	if err := n.cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
+	cmd := n.cmd
+	tb.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	return bufio.NewScanner(out)
+}
+
+// await waits until the node says where clients find it.
+func (n *Node) await(tb testing.TB, lines *bufio.Scanner) {
+	tb.Helper()
 	n.URL = ""
-	lines := bufio.NewScanner(out)
 	for n.URL == "" && lines.Scan() {
 		n.URL = address.FindString(lines.Text())
 	}

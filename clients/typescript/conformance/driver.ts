@@ -1,7 +1,10 @@
 // The driver of the conformance cases for this client. clients/conformance/README.md has its protocol.
 import { createInterface } from "node:readline";
-import { connectWith, formatFence, encodeKey, shardOf, HoldfastError, LockLostError, UnavailableError, holdfast } from "@holdfast-io/client";
-import type { Holdfast, Lock, LockEvent, LockOptions, Options } from "@holdfast-io/client";
+import {
+  acquireAll, campaign, connectWith, formatFence, encodeKey, leader, observe, requestAll, shardOf,
+  HoldfastError, Leadership, Lock, LockHeldError, LockLostError, Locks, UnavailableError, holdfast,
+} from "@holdfast-io/client";
+import type { Holdfast, Leader, LockEvent, LockOptions, Options } from "@holdfast-io/client";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { connect } from "@nats-io/transport-node";
 
@@ -32,6 +35,15 @@ interface Command {
   min_hold_ms?: number;
   max_hold_ms?: number;
   cached_ms?: number;
+  delay_ms?: number;
+  confirm?: boolean;
+  reentrant?: boolean;
+  disconnect_ms?: number;
+  names?: string[];
+  value?: string;
+  reason?: string;
+  by?: string;
+  how?: string;
   ms?: number;
   watch?: string;
   pattern?: string;
@@ -60,10 +72,15 @@ interface Connected {
 interface Watched {
   stop: AbortController;
   ended: Promise<void>;
+  /** What an observation has yielded. */
+  leaders?: Result[];
 }
 
+/** What was acquired. */
+type Held = Lock | Locks | Leadership;
+
 const clients = new Map<string, Connected>();
-const locks = new Map<string, Lock>();
+const locks = new Map<string, Held>();
 const watches = new Map<string, Watched>();
 const calls = new Map<number, AbortController>();
 
@@ -88,7 +105,13 @@ function find<V>(all: Map<string, V>, what: string, name: string): V {
 }
 
 const clientOf = (command: Command): Connected => find(clients, "client", need(command, "client"));
-const lockOf = (command: Command): Lock => find(locks, "lock", need(command, "lock"));
+const heldOf = (command: Command): Held => find(locks, "lock", need(command, "lock"));
+
+function lockOf(command: Command): Lock {
+  const held = heldOf(command);
+  if (!(held instanceof Lock)) throw new Error(`${String(command.lock)} is no single lock`);
+  return held;
+}
 
 function optionsOf(command: Command, signal: AbortSignal): LockOptions {
   const options: LockOptions = { signal };
@@ -103,11 +126,14 @@ function optionsOf(command: Command, signal: AbortSignal): LockOptions {
   if (command.min_hold_ms !== undefined) options.minHold = command.min_hold_ms;
   if (command.max_hold_ms !== undefined) options.maxHold = command.max_hold_ms;
   if (command.cached_ms !== undefined) options.cache = command.cached_ms;
+  if (command.delay_ms !== undefined) options.delay = command.delay_ms;
+  if (command.confirm !== undefined) options.confirm = command.confirm;
+  if (command.reentrant !== undefined) options.reentrant = command.reentrant;
   return options;
 }
 
 /** Names a lock, and writes a note when the client says that it is lost. */
-function adopt(name: string, lock: Lock): void {
+function adopt(name: string, lock: Held): void {
   locks.set(name, lock);
   const note = (): void => {
     const at_ns = now();
@@ -134,6 +160,7 @@ async function open(command: Command): Promise<Result> {
   if (command.sessions !== undefined) options.sessions = command.sessions;
   if (command.secret !== undefined) options.secret = new TextEncoder().encode(command.secret);
   if (command.cached_ms !== undefined) options.cache = command.cached_ms;
+  if (command.disconnect_ms !== undefined) options.releaseOnDisconnect = command.disconnect_ms;
   const client = holdfast(nc, options);
   clients.set(name, { holdfast: client, nc });
   return { owner: client.owner };
@@ -156,10 +183,77 @@ async function acquire(command: Command, signal: AbortSignal): Promise<Result> {
   return { token: lock.token.toString(), fence: lock.fence, owner: lock.owner, slots: lock.slots, at_ns };
 }
 
+function adoptAll(name: string, set: Locks): void {
+  adopt(name, set);
+  for (const [i, lock] of set.all.entries()) adopt(`${name}.${i}`, lock);
+}
+
+async function severally(command: Command, signal: AbortSignal): Promise<Result> {
+  const set = await acquireAll(clientOf(command).holdfast, need(command, "names"), optionsOf(command, signal));
+  const at_ns = now();
+  adoptAll(need(command, "lock"), set);
+  const shown = set.all.map(({ name, token, fence, owner }) => ({ name, token: token.toString(), fence, owner }));
+  return { locks: shown, at_ns };
+}
+
+async function withinAll(command: Command, signal: AbortSignal): Promise<Result> {
+  let done = false;
+  try {
+    await requestAll(clientOf(command).holdfast, need(command, "names"), optionsOf(command, signal), async (set) => {
+      adoptAll(need(command, "lock"), set);
+      done = await work(need(command, "ms"), AbortSignal.any([signal, set.signal]));
+      signal.throwIfAborted();
+    });
+  } catch (error) {
+    throw new Failed(error, { done });
+  }
+  return { done };
+}
+
+async function candidate(command: Command, signal: AbortSignal): Promise<Result> {
+  const { holdfast: client } = clientOf(command);
+  const term = await campaign(client, need(command, "name"), need(command, "value"), optionsOf(command, signal));
+  const at_ns = now();
+  adopt(need(command, "lock"), term);
+  return { token: term.token.toString(), fence: term.fence, owner: term.owner, at_ns };
+}
+
+async function proclaim(command: Command, signal: AbortSignal): Promise<Result> {
+  const held = heldOf(command);
+  if (!(held instanceof Leadership)) throw new Error("it is no leadership");
+  await held.proclaim(need(command, "value"), { signal });
+  return {};
+}
+
+const shownLeader = ({ leads, owner, value, token }: Leader): Result => ({ leads, owner, value, token: token.toString() });
+
+/** Answers when the present leader was yielded, or that there is none. */
+async function observation(command: Command): Promise<Result> {
+  const name = need(command, "watch");
+  const stop = new AbortController();
+  const leaders: Result[] = [];
+  const all = observe(clientOf(command).holdfast, need(command, "name"), { signal: stop.signal });
+  const note = ({ value }: IteratorResult<Leader, void>): void => {
+    if (value === undefined) return;
+    leaders.push(shownLeader(value));
+    write({ note: "leader", watch: name, ...shownLeader(value) });
+  };
+  note(await all.next());
+  const rest = async (): Promise<void> => {
+    for await (const value of all) note({ value });
+  };
+  const ended = rest().catch((error: unknown) => {
+    if (!stop.signal.aborted) console.error("driver: observe:", error);
+  });
+  watches.set(name, { stop, ended, leaders });
+  return {};
+}
+
 async function release(command: Command, signal: AbortSignal): Promise<Result> {
   const at_ns = now();
   try {
-    await lockOf(command).release({ signal });
+    const held = heldOf(command);
+    await (held instanceof Leadership ? held.resign({ signal }) : held.release({ signal }));
   } catch (error) {
     throw new Failed(error, { at_ns });
   }
@@ -177,11 +271,19 @@ async function wanted(command: Command, signal: AbortSignal): Promise<Result> {
   throw lock.signal.reason;
 }
 
+async function extend(command: Command, signal: AbortSignal): Promise<Result> {
+  const held = heldOf(command);
+  if (held instanceof Leadership) throw new Error("a leadership has no extend");
+  await held.extend(need(command, "ttl_ms"), { signal });
+  return {};
+}
+
 function state(command: Command): Result {
-  const lock = lockOf(command);
+  const lock = heldOf(command);
   const reason: unknown = lock.signal.reason;
   const lost = reason instanceof LockLostError ? { lost: true, reason: reason.reason } : { lost: false };
-  return { valid: lock.valid, ...lost, token: lock.token.toString(), fence: lock.fence };
+  const shown = lock instanceof Locks ? {} : { token: lock.token.toString(), fence: lock.fence };
+  return { valid: lock.valid, ...lost, ...shown };
 }
 
 async function within(command: Command, signal: AbortSignal): Promise<Result> {
@@ -215,8 +317,9 @@ function work(ms: number, signal: AbortSignal): Promise<boolean> {
 }
 
 async function get(command: Command, signal: AbortSignal): Promise<Result> {
-  const { held, owner, token, waiting } = await clientOf(command).holdfast.get(need(command, "name"), { signal });
-  return { held, owner, token: String(token), waiting };
+  const { held, owner, token, waiting, heldBack } = await clientOf(command).holdfast.get(need(command, "name"), { signal });
+  const back = heldBack && { held_back: { owner: heldBack.owner, token: heldBack.token.toString(), left_ms: heldBack.left } };
+  return { held, owner, token: String(token), waiting, ...back };
 }
 
 /** Answers when the server has the subscription, so that no later event is missed. */
@@ -245,7 +348,7 @@ async function unwatch(command: Command): Promise<Result> {
   const watched = find(watches, "watch", need(command, "watch"));
   watched.stop.abort();
   await watched.ended;
-  return {};
+  return watched.leaders === undefined ? {} : { leaders: watched.leaders };
 }
 
 /** Carries a command out. */
@@ -260,8 +363,31 @@ async function carryOut(command: Command, signal: AbortSignal): Promise<Result> 
     case "release":
       return release(command, signal);
     case "extend":
-      await lockOf(command).extend(need(command, "ttl_ms"), { signal });
+      return extend(command, signal);
+    case "has":
+      return { capabilities: ["several", "election", "delay", "break", "disconnect", "reentrant"] };
+    case "acquire_all":
+      return severally(command, signal);
+    case "within_all":
+      return withinAll(command, signal);
+    case "campaign":
+      return candidate(command, signal);
+    case "proclaim":
+      return proclaim(command, signal);
+    case "leader":
+      return shownLeader(await leader(clientOf(command).holdfast, need(command, "name"), { signal }));
+    case "observe":
+      return observation(command);
+    case "break": {
+      const { name = "", token = "", reason = "" } = command;
+      await clientOf(command).holdfast.break(name, BigInt(token), { reason, signal });
       return {};
+    }
+    case "confirm": {
+      const { by = "", how = "" } = command;
+      await clientOf(command).holdfast.confirm(need(command, "name"), BigInt(need(command, "token")), { by, how, signal });
+      return {};
+    }
     case "set":
       await lockOf(command).set(need(command, "metadata"), { signal });
       return {};
@@ -303,6 +429,9 @@ function describe(error: unknown, signal: AbortSignal): Result {
   const described: Result = { code: error.code, message: error.message };
   if (error instanceof UnavailableError) described.reason = error.reason;
   if (error instanceof LockLostError) described.reason = error.reason;
+  if (error instanceof LockHeldError && error.heldBack !== undefined) {
+    described.held_back = { owner: error.heldBack.owner, token: error.heldBack.token.toString() };
+  }
   if (error.holder !== undefined) {
     described.holder = { owner: error.holder.owner, token: error.holder.token.toString() };
   }

@@ -2,10 +2,11 @@ import type { Core } from "./core.js";
 import { InvalidError, LockTimeoutError, UnavailableError } from "./errors.js";
 import { margin } from "./estimate.js";
 import type { Ends } from "./ends.js";
-import { exchange, type Outcome, type Request } from "./exchange.js";
+import { exchange, insist, type Outcome, type Request } from "./exchange.js";
 import { Extensions } from "./extensions.js";
 import { refused, unanswered, type Subject } from "./failures.js";
 import { Handle, type LockRequest } from "./handle.js";
+import { retryAfter } from "./pauses.js";
 import { randomText } from "./random.js";
 import { Renewal } from "./renewal.js";
 import type { Secret } from "./secret.js";
@@ -24,6 +25,8 @@ const quietPart = 1 / 4;
 const maxLate = 3;
 /** How many tokens the block of a lease has that is to be cached. */
 const firstBlock = 16;
+/** The token of a release that concerns no lease, but a request that may wait: no lease has it. */
+const noLease = "900000000000000";
 /** What is said of a wait that the client itself has made vain. */
 export const itself = "this client holds it itself, and locks are not reentrant";
 
@@ -37,6 +40,10 @@ export class Acquisition {
   /** When the latest attempt cannot matter any more: its wait and a lease that is granted then are over. */
   #matters = 0;
   #late = 0;
+  /** The leases of the lock that were released meanwhile; undefined: none of them can be granted. */
+  #released: Set<bigint> | undefined;
+  /** How many grants were of such a lease. */
+  #buried = 0;
 
   constructor(
     private readonly core: Core,
@@ -53,10 +60,15 @@ export class Acquisition {
   async run(): Promise<Handle> {
     const { core, wanted } = this;
     this.signal?.throwIfAborted();
-    const isKnown = core.deployment.known(this.signal, wanted.cache > 0);
+    const { disconnect } = core.settings;
+    const isKnown = core.deployment.known(this.signal, wanted.cache > 0 || disconnect > 0);
     if (isKnown !== undefined) await isKnown;
+    if (disconnect > 0 && core.deployment.isKnown && !core.deployment.offers("sessions")) this.#lacks("sessions", "sessions");
     const isShared = wanted.limit > 0 && core.deployment.shards > 0;
     if (isShared && !core.deployment.offers("sharing")) this.#lacks("shared locks", "sharing");
+    if ((wanted.delay > 0 || wanted.confirm) && core.deployment.isKnown && !core.deployment.offers("delay")) {
+      this.#lacks("delay", "delay");
+    }
     if (wanted.minHold > 0) this.#needs("shortest hold", "min_hold");
     if (wanted.cache > 0) for (const feature of ["tokens", "notices"]) this.#needs("cached locks", feature);
     // As long as nothing is known of the service, the lock is an ordinary one.
@@ -70,9 +82,23 @@ export class Acquisition {
       signal: this.signal,
       deadline: this.#begun + wanted.wait + core.settings.timeout,
     };
+    const { tombstones } = core.held;
+    tombstones.isUsed ||= wanted.reentrant;
+    if (!tombstones.isUsed) return this.#ask(request);
+    this.#released = tombstones.expect(wanted.key);
+    try {
+      return await this.#ask(request);
+    } finally {
+      tombstones.expectNoMore(wanted.key, this.#released);
+    }
+  }
+
+  async #ask(request: Request): Promise<Handle> {
+    const { core } = this;
     for (;;) {
       const handle = await exchange(core, request, (outcome) => this.#take(outcome));
       if (handle !== undefined) return handle;
+      if (this.#buried > 0) await core.alarms.wait(core.clock.now() + retryAfter(this.#buried - 1));
     }
   }
 
@@ -98,6 +124,9 @@ export class Acquisition {
       ...(wanted.metadata && { metadata: wanted.metadata }),
       ...(wanted.limit > 0 && { limit: wanted.limit, permits: wanted.permits }),
       ...(wanted.minHold > 0 && { min_hold_ms: wanted.minHold }),
+      ...(wanted.delay > 0 && { delay_ms: wanted.delay }),
+      ...(wanted.confirm && { confirm: true }),
+      ...(wanted.reentrant && { reentrant: true }),
       ...(this.#tokens > 0 && { tokens: this.#tokens }),
       ...(this.#secret && { secret_hash: this.#secret.hash }),
     };
@@ -152,15 +181,25 @@ export class Acquisition {
     const { ttl } = wanted;
     const { lease = {} } = reply;
     const remaining = Math.min(lease.remaining_ms ?? 0, ttl);
+    const token = tokenOf(lease);
+    const known = this.#released && core.held.find(wanted.key, (other) => other.token === token);
+    if (known !== undefined) return known;
+    if (this.#released?.has(token) === true || core.held.tombstones.has(wanted.key, token)) {
+      this.#id = randomText();
+      this.#buried++;
+      return undefined;
+    }
     const isHeld = core.clock.now() < sent + remaining - margin(ttl);
     if (isHeld && !core.sender.isClosing) {
       const renewal = new Renewal(sent, remaining, ttl);
-      const keeper = new Extensions(core, this.sessions, renewal, orderOf(reply) + 1, sent + wanted.maxHold);
-      const handle = new Handle(core, keeper, this.ends, wanted, this.#secret, lease);
+      const endsEarly = core.settings.disconnect > 0 && wanted.renew && !wanted.reentrant && wanted.maxHold === Infinity;
+      const knownFor = endsEarly ? core.settings.disconnect : Infinity;
+      const keeper = new Extensions(core, this.sessions, renewal, orderOf(reply) + 1, sent + wanted.maxHold, knownFor);
+      const handle = new Handle(core, keeper, this.ends, wanted, this.#secret, lease, this.#id);
       if ((reply.waiting ?? 0) > 0) handle.noticed();
       return handle;
     }
-    void core.releaseLater(wanted.key, core.body({ token: lease.token }, this.#secret), core.clock.now() + ttl);
+    core.giveBack(wanted.key, token, this.#secret, core.clock.now() + ttl);
     if (core.sender.isClosing) throw unanswered(this.#what, { ending: "closed", definite, cause: undefined });
     this.#id = randomText();
     if (++this.#late < maxLate) return undefined;
@@ -185,6 +224,23 @@ export class Acquisition {
   #withdraw(): void {
     const { core, wanted } = this;
     const deadline = this.#matters; // mutant: TypeScriptNothingIsWithdrawn
-    void core.releaseLater(wanted.key, core.body({ request_id: this.#id }, this.#secret), deadline);
+    if (wanted.reentrant) void core.background(() => this.#leave(this.#id, deadline));
+    else void core.releaseLater(wanted.key, core.body({ request_id: this.#id }, this.#secret), deadline);
+  }
+
+  /**
+   * Takes a reentrant request out of the queue: other locks of the client may have the lease that it was granted. If none
+   * has a lease that the owner holds, the request may have been granted it, and the answer lost. Repeated, it is answered
+   * with the same grant, and without the option with no other one.
+   */
+  async #leave(id: string, deadline: number): Promise<void> {
+    const { core, wanted } = this;
+    const { key } = wanted;
+    const release = core.release(key, core.body({ token: noLease, request_id: id }, this.#secret), deadline);
+    const reply = await insist(core, release);
+    if (reply?.status !== "STALE_TOKEN" || core.held.has(key, tokenOf(reply.lease))) return;
+    const body = { ...this.#body(), request_id: id, reentrant: false, wait_ms: 0 };
+    const again = await insist(core, { operation: "acquire", key, body: () => body, deadline, persistent: true });
+    if (again?.status === "GRANTED") core.giveBack(key, tokenOf(again.lease), this.#secret, deadline);
   }
 }

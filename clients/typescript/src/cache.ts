@@ -1,9 +1,9 @@
 import { itself } from "./acquisition.js";
 import { Alarm } from "./alarms.js";
 import type { Core } from "./core.js";
-import { LockHeldError, LockTimeoutError, type LockLostError, type LockReleasedError } from "./errors.js";
+import { LockHeldError, LockTimeoutError } from "./errors.js";
+import type { HoldfastError, LockLostError, LockReleasedError } from "./errors.js";
 import type { Follower, Handle, LockRequest } from "./handle.js";
-import type { Holding } from "./lock.js";
 import { Use, type Used } from "./use.js";
 import { maxGrowth, maxTokens } from "./wire.js";
 
@@ -20,6 +20,8 @@ const maxInTurn = 100;
 const maxTurn = 10;
 /** Of how many locks it is remembered that others have wanted them back. */
 const maxRecalls = 10_000;
+
+const done = Promise.resolve();
 
 /** What becomes of a call that has waited: it has a use, asks the service, or begins anew. */
 type Turn = Use | "ordinary" | "again";
@@ -63,7 +65,7 @@ export class Cache {
   }
 
   /** Returns a use of a cached lease, or a lease that is not cached. One with other terms is returned first. */
-  async hold(request: LockRequest, signal: AbortSignal | undefined): Promise<Holding> {
+  async hold(request: LockRequest, signal: AbortSignal | undefined): Promise<Use | Handle> {
     const { clock, sender } = this.core;
     const until = request.wait === 0 ? Infinity : clock.now() + request.wait;
     if (this.#isTurnDue) await this.#turn();
@@ -120,7 +122,7 @@ export class Cache {
   }
 
   /** Asks the service for a lease to keep. Calls that come meanwhile wait for it. */
-  async #fill(request: LockRequest, signal: AbortSignal | undefined): Promise<Holding> {
+  async #fill(request: LockRequest, signal: AbortSignal | undefined): Promise<Use | Handle> {
     const lease = new CachedLease(this, request);
     this.#leases.set(request.key, lease);
     try {
@@ -182,7 +184,6 @@ class CachedLease implements Follower, Used {
     this.#handle = handle;
     this.#growsFrom = handle.tokens / 2;
     handle.follower = this;
-    handle.onJeopardy = (error) => this.#use?.onJeopardy?.(error);
     const use = this.#next(handle);
     if (handle.found !== undefined) this.ended(handle.found);
     else if (handle.isWanted) this.noticed();
@@ -233,6 +234,15 @@ class CachedLease implements Follower, Used {
     for (const settle of [...this.#waiting]) settle(turn);
   }
 
+  /** Its end matters until it has been given back. */
+  get isUsed(): boolean {
+    return this.#state !== "released";
+  }
+
+  failing(error: HoldfastError): void {
+    this.#use?.failing(error);
+  }
+
   noticed(): void {
     if (this.#state === "open") this.cache.recalled(this.key, this.request.cache);
     this.#close();
@@ -243,7 +253,7 @@ class CachedLease implements Follower, Used {
   }
 
   ended(found: LockLostError | LockReleasedError): void {
-    if (this.#state === "released") return; // it has been given back
+    if (!this.isUsed) return;
     this.end();
     this.#use?.end(found);
     if (this.#use === undefined) this.#giveBack();
@@ -263,16 +273,17 @@ class CachedLease implements Follower, Used {
   }
 
   /** Its use has ended: the next one begins, or it is given back if it closes. */
-  returned(): void {
+  returned(): Promise<void> {
     this.#use = undefined;
-    if (this.#serve()) return;
+    if (this.#serve()) return done;
     if (this.#state !== "open") {
       this.#giveBack();
-      return;
+      return done;
     }
     const { alarms, clock } = this.cache.core;
     this.#since = clock.now();
     if (this.#alarm.place < 0) alarms.set(this.#alarm, this.#since + this.request.cache);
+    return done;
   }
 
   /** Returns the lease if a use may begin. */

@@ -1,17 +1,20 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import { Acquisition } from "./acquisition.js";
+import { breakLease, confirmLoss, type BreakOptions, type ConfirmOptions } from "./breaks.js";
 import { Cache } from "./cache.js";
 import { Core } from "./core.js";
 import { Ends } from "./ends.js";
-import { ClosedError, InvalidError, LockLostError, UnknownOutcomeError } from "./errors.js";
+import { InvalidError, UnknownOutcomeError } from "./errors.js";
 import { nullIfHeld } from "./failures.js";
 import type { Handle, LockRequest } from "./handle.js";
 import type { LockEvent, LockInfo, LockState } from "./lease.js";
 import type { Held } from "./leases.js";
 import { Lock, type Holding } from "./lock.js";
+import { Use } from "./use.js";
 import { requestOf, settingsOf, type LockOptions, type Options } from "./options.js";
 import { getState, queryAll, type LockSnapshot } from "./query.js";
 import { rankedLeases, rankedQueues, type QueueInfo, type RankingOptions } from "./ranking.js";
+import { lossOf, within } from "./scope.js";
 import { Sessions } from "./sessions.js";
 import { signalOf, type CallOptions } from "./signals.js";
 import { checkPattern, Watch } from "./watch.js";
@@ -43,6 +46,11 @@ export class Holdfast implements AsyncDisposable {
     this.#ends = new Ends(nc, settings.prefix);
     this.#cache = new Cache(this.#core, (request, signal) => this.#ask(request, signal));
     this.#onJeopardy = options.onJeopardy?.bind(options);
+  }
+
+  /** @internal */
+  static coreOf(client: Holdfast): Core {
+    return client.#core;
   }
 
   /** The name under which all its locks are held. */
@@ -94,18 +102,7 @@ export class Holdfast implements AsyncDisposable {
     const acquired = this.#acquire(name, options);
     const holding = await (ifAvailable === true ? acquired.catch(nullIfHeld) : acquired);
     if (holding === null) return callback(null);
-    let work: { value: T } | { error: unknown };
-    try {
-      work = { value: await callback(this.#lock(holding)) };
-    } catch (error) {
-      work = { error };
-    }
-    const { isClosed } = holding;
-    const loss = await holding.release().then(() => undefined, lossOf);
-    if ("error" in work) throw loss === undefined || work.error === loss ? work.error : withCause(loss, work.error);
-    if (loss !== undefined) throw loss;
-    if (isClosed) throw new ClosedError({ operation: "request", resource: holding.name });
-    return work.value;
+    return within(holding, () => callback(this.#lock(holding)));
   }
 
   /**
@@ -165,6 +162,28 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
+   * Takes a lock away from its holder, as an operator does. The token must be the holder's, so that no later lease is
+   * broken. What the holder does until it learns of that is not stopped: only a check of its fence does.
+   *
+   * @throws StaleTokenError with the `holder` if another lease holds the lock, NotHeldError if none does; InvalidError,
+   * OverloadedError, UnavailableError, UnknownOutcomeError, ClosedError.
+   */
+  async break(name: string, token: bigint, options: BreakOptions = {}): Promise<void> {
+    await breakLease(this.#core, name, token, options);
+  }
+
+  /**
+   * Says that the holder of a lost lease can do no more harm, because it was stopped: the lease no longer holds its lock
+   * back, see `delay` and `confirm` of {@link LockOptions}. To repeat it is safe until the lock is granted again.
+   *
+   * @throws StaleTokenError if another lease holds the lock or holds it back, NotHeldError if none does; otherwise as
+   * {@link Holdfast.break}.
+   */
+  async confirm(name: string, token: bigint, options: ConfirmOptions = {}): Promise<void> {
+    await confirmLoss(this.#core, name, token, options);
+  }
+
+  /**
    * Releases all locks, ends the calls that wait with a ClosedError, and waits for what is done in the background, all
    * no longer than the timeout of the client. The connection stays open.
    *
@@ -180,16 +199,26 @@ export class Holdfast implements AsyncDisposable {
     await this.close();
   }
 
-  async #acquire(name: string, options: LockOptions): Promise<Holding> {
+  async #acquire(name: string, options: LockOptions): Promise<Use> {
     const wanted = requestOf(name, options, this.#core.settings);
     const { signal } = options;
-    if (wanted.cache === 0 && !this.#cache.isUsed) return this.#ask(wanted, signal);
-    return this.#cache.begin(wanted, signal) ?? this.#cache.hold(wanted, signal);
+    for (;;) {
+      const isApart = wanted.cache === 0 && !this.#cache.isUsed;
+      const held = isApart
+        ? await this.#ask(wanted, signal)
+        : this.#cache.begin(wanted, signal) ?? (await this.#cache.hold(wanted, signal));
+      const use = held instanceof Use ? held : held.use();
+      if (use === undefined) continue; // another lock, which had the lease, too, was the last to release it
+      if (wanted.reentrant && use.ttl < wanted.ttl) await lengthen(use, wanted.ttl, signal);
+      return use;
+    }
   }
 
-  /** Asks the service for a lease. */
-  #ask(wanted: LockRequest, signal: AbortSignal | undefined): Promise<Handle> {
-    return new Acquisition(this.#core, this.#sessions, this.#ends, wanted, signal).run();
+  /** Asks the service for a lease, unless the client has one that will do. */
+  async #ask(wanted: LockRequest, signal: AbortSignal | undefined): Promise<Handle> {
+    signal?.throwIfAborted();
+    const held = wanted.reentrant ? this.#core.held.find(wanted.key, (handle) => handle.suits(wanted)) : undefined;
+    return held ?? new Acquisition(this.#core, this.#sessions, this.#ends, wanted, signal).run();
   }
 
   /** Returns the lock of what was acquired. */
@@ -233,6 +262,16 @@ export function holdfast(nc: NatsConnection, options: Options = {}): Holdfast {
   return new Holdfast(nc, options);
 }
 
+/** Has a lease that the client held already last for longer. */
+async function lengthen(use: Use, ttl: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await use.extend(ttl, signal);
+  } catch (error) {
+    await use.release().catch(() => undefined);
+    throw error;
+  }
+}
+
 /** Releases leases, so many at a time that none waits long for its answer. Returns a failure, if there is one. */
 async function releaseAll(held: Held[]): Promise<{ cause: unknown } | undefined> {
   let failure: { cause: unknown } | undefined;
@@ -245,14 +284,4 @@ async function releaseAll(held: Held[]): Promise<{ cause: unknown } | undefined>
   };
   await Promise.all(Array.from({ length: releasesAtOnce }, releaseSome));
   return failure;
-}
-
-/** Returns the loss that a release has found; undefined if it found none. */
-function lossOf(error: unknown): LockLostError | undefined {
-  return error instanceof LockLostError ? error : undefined;
-}
-
-/** Returns the loss with what the callback has thrown, which need not be an error. */
-function withCause({ operation, resource, holder, token, reason }: LockLostError, cause: unknown): LockLostError {
-  return new LockLostError({ operation, resource, holder, token, reason, cause });
 }

@@ -38,7 +38,8 @@ const requests: Partial<Record<Operation, { number: number; message: Message }>>
     number: 3,
     message: new Message({
       owner: [1, "string"], ttl_ms: [2, "uint"], wait_ms: [3, "uint"], request_id: [4, "string"], durability: [5, durability],
-      metadata: [7, "map"], limit: [8, "uint"], permits: [9, "uint"], secret_hash: [13, "bytes"], secret: [14, "bytes"],
+      reentrant: [6, "bool"], metadata: [7, "map"], limit: [8, "uint"], permits: [9, "uint"], delay_ms: [10, "uint"],
+      confirm: [11, "bool"], secret_hash: [13, "bytes"], secret: [14, "bytes"],
       tokens: [15, "uint"], min_hold_ms: [17, "uint"],
     }),
   },
@@ -54,9 +55,13 @@ const requests: Partial<Record<Operation, { number: number; message: Message }>>
     }),
   },
   get: { number: 6, message: new Message({}) },
+  break: { number: 7, message: new Message({ token: [1, "long"], reason: [2, "string"] }) },
+  confirm: { number: 8, message: new Message({ token: [1, "long"], by: [2, "string"], how: [3, "string"] }) },
   keep: {
     number: 9,
-    message: new Message({ ttl_ms: [1, "uint"], alive: [2, "string"], notices: [4, "bool"], secret: [5, "bytes"] }),
+    message: new Message({
+      ttl_ms: [1, "uint"], alive: [2, "string"], disconnect_ms: [3, "uint"], notices: [4, "bool"], secret: [5, "bytes"],
+    }),
   },
   set: {
     number: 11,

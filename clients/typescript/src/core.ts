@@ -5,6 +5,7 @@ import { warnOfEnd } from "./connect.js";
 import { Deployment } from "./deployment.js";
 import { exchange, insist, type Line, type Request } from "./exchange.js";
 import { unanswered, type Subject } from "./failures.js";
+import type { Handle } from "./handle.js";
 import { encodeKey } from "./key.js";
 import { Leases } from "./leases.js";
 import { Router } from "./route.js";
@@ -22,6 +23,8 @@ export interface Settings {
   readonly timeout: number;
   readonly prefix: string;
   readonly sessions: boolean;
+  /** For how long the client may not listen before its locks are released; 0: for as long as they last. */
+  readonly disconnect: number;
   /** How long a released lease is kept for the next request by default, in milliseconds; 0: not at all. */
   readonly cache: number;
   readonly secret: Secret;
@@ -32,7 +35,7 @@ export class Core implements Line, Client {
   readonly clock = new SuspendClock();
   readonly begun = this.clock.now();
   readonly alarms = new Alarms(this.clock);
-  readonly held = new Leases();
+  readonly held = new Leases<Handle>();
   readonly sender: Sender;
   readonly router: Router;
   readonly deployment: Deployment;
@@ -100,9 +103,17 @@ export class Core implements Line, Client {
   /** Gives back what is granted in answer to an attempt that is not expected any more. */
   orphaned({ reply }: Answer): void {
     if (reply?.status !== "GRANTED" || !isAbout(reply, undefined, this.settings.owner)) return;
-    const { resource = "", ttl_ms = this.settings.ttl, token } = reply.lease ?? {};
-    const key = encodeKey(resource);
-    if (this.held.has(key, tokenOf(reply.lease))) return;
-    void this.releaseLater(key, this.body({ token }, this.secret), this.clock.now() + ttl_ms);
+    const { resource = "", ttl_ms = this.settings.ttl } = reply.lease ?? {};
+    this.giveBack(encodeKey(resource), tokenOf(reply.lease), this.secret, this.clock.now() + ttl_ms);
+  }
+
+  /** Releases a lease in the background, until a moment, unless a lock has it, has lost it or has released it. */
+  giveBack(key: string, token: bigint, secret: Secret | undefined, deadline: number): void {
+    const { held } = this;
+    if (held.knows(key, token)) return;
+    held.tombstones.bury(key, token);
+    void this.releaseLater(key, this.body({ token: token.toString() }, secret), deadline).then(() => {
+      held.tombstones.over(key, token);
+    });
   }
 }

@@ -1,4 +1,4 @@
-import type { LockInfo } from "./lease.js";
+import type { HeldBack, LockInfo } from "./lease.js";
 
 /** What became of a call, as a short name: see the classes of the errors. */
 export type ErrorCode =
@@ -11,7 +11,9 @@ export type ErrorCode =
   | "invalid"
   | "overloaded"
   | "exhausted"
-  | "closed";
+  | "closed"
+  | "not_held"
+  | "stale_token";
 
 /** What is known of a failure besides its message. */
 export interface Failure {
@@ -57,11 +59,30 @@ function describe(summary: string, { operation, resource, detail, holder, cause 
   return text;
 }
 
-/** The lock is held by another call, and the caller did not want to wait. Nothing is held. */
+/** The lock is held by another call, or held back, and the caller did not want to wait. Nothing is held. */
 export class LockHeldError extends HoldfastError {
   readonly code = "held";
-  constructor(failure: Failure) {
+  /** The lease that holds the lock back; undefined if none does. */
+  readonly heldBack: HeldBack | undefined;
+  constructor(failure: Failure & { heldBack?: HeldBack | undefined }) {
     super("held", failure);
+    this.heldBack = failure.heldBack;
+  }
+}
+
+/** There is no lease to be broken, or no loss to be confirmed. */
+export class NotHeldError extends HoldfastError {
+  readonly code = "not_held";
+  constructor(failure: Failure) {
+    super("not held", failure);
+  }
+}
+
+/** The token is that of another lease than the one that is held, or that holds the lock back. */
+export class StaleTokenError extends HoldfastError {
+  readonly code = "stale_token";
+  constructor(failure: Failure) {
+    super("stale token", failure);
   }
 }
 

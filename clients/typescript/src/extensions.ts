@@ -18,6 +18,8 @@ export interface Extended extends Kept {
   readonly key: string;
   /** Whether it is to be extended before its end, and not only for callers. */
   readonly renew: boolean;
+  /** Whether others may extend it, too, which takes it out of a session. */
+  readonly reentrant: boolean;
   /** Whether it is to be known when others wait for it. */
   readonly listens: boolean;
   /** Returns a request about it with these fields. */
@@ -48,6 +50,8 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   readonly #alarm = new Alarm(() => {
     this.#wake();
   });
+  /** The TTL that attempts ask for. */
+  #ttl: number;
   /** The TTL that the service has agreed to, and the number from which on attempts ask for another one. */
   #agreed: number;
   #asks = 1;
@@ -71,6 +75,8 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   /**
    * @param order is that of the first attempts: above that of the grant.
    * @param longest is when the longest hold is over, beyond which no attempt asks for time.
+   * @param known is how long the lease is known to last from the sending of a request that names a session, if the
+   * client may not be connected for no longer.
    */
   constructor(
     private readonly core: Core,
@@ -78,8 +84,10 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     private readonly renewal: Renewal,
     private order: number,
     private readonly longest = Infinity,
+    private readonly known = Infinity,
   ) {
-    this.#agreed = renewal.agreed;
+    this.#ttl = this.#agreed = renewal.agreed;
+    renewal.asked = Math.min(this.#ttl, known);
   }
 
   get until(): number {
@@ -94,7 +102,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
 
   /** The TTL that attempts ask for. */
   get ttl(): number {
-    return this.renewal.asked;
+    return this.#ttl;
   }
 
   /** Why the lease is lost when it is over by the clock. */
@@ -104,6 +112,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
 
   add(lease: Extended): boolean {
     this.#lease = lease;
+    if (this.known < Infinity) this.renewal.hasten(this.core.clock.now(), () => 0); // it has to come into a session
     this.#schedule();
     return true;
   }
@@ -140,7 +149,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
     if (lease === undefined) return;
     const now = clock.now();
     if (!this.#cut(now)) return;
-    const isAlone = this.#alone || !lease.renew || this.longest < Infinity;
+    const isAlone = this.#alone || !lease.renew || lease.reentrant || this.longest < Infinity;
     const session = isAlone ? undefined : this.sessions.of(lease.key, this.ttl, lease.listens);
     this.#alone = false;
     if (this.#name(session)) this.#leaveKeeper(now);
@@ -285,7 +294,8 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   #ask(ttl: number): void {
     if (ttl !== this.ttl) this.#change();
     this.#asks = this.#next;
-    this.renewal.asked = ttl;
+    this.#ttl = ttl;
+    this.renewal.asked = Math.min(ttl, this.known);
   }
 
   /** Has the attempts from now on ask for no tokens, because there are none. The lease was not extended. */
@@ -313,7 +323,7 @@ export class Extensions implements Keeper<Extended>, Member, Listener {
   }
 
   #granted(lease: Extended, attempt: number, shown: WireLease, order: number): void {
-    const sent = this.renewal.granted(attempt, shown.remaining_ms ?? 0, order);
+    const sent = this.renewal.granted(attempt, Math.min(shown.remaining_ms ?? 0, this.known), order);
     if (sent === undefined) return;
     lease.shown(shown);
     this.#shown = shown.session;

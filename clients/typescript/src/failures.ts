@@ -6,13 +6,15 @@ import {
   LockHeldError,
   LockLostError,
   LockTimeoutError,
+  NotHeldError,
   OverloadedError,
+  StaleTokenError,
   UnavailableError,
   UnknownOutcomeError,
   type LossReason,
 } from "./errors.js";
 import type { Outcome } from "./exchange.js";
-import { lockInfo, type Reply } from "./wire.js";
+import { heldBack, lockInfo, type Reply } from "./wire.js";
 
 /** What failed. */
 export interface Subject {
@@ -32,7 +34,12 @@ export function refused(what: Subject, reply: Reply): HoldfastError {
         ...failure,
         detail: `held back after the lease of ${JSON.stringify(holder?.owner ?? "")}`,
         holder: reply.holders?.[0] === undefined ? undefined : lockInfo(reply.holders[0]),
+        heldBack: heldBack(reply),
       });
+    case "NOT_HELD":
+      return new NotHeldError(failure);
+    case "STALE_TOKEN":
+      return new StaleTokenError(failure);
     case "TIMEOUT":
       return new LockTimeoutError(failure);
     case "INVALID":

@@ -1,8 +1,8 @@
 import { Check } from "./check.js";
 import type { Core } from "./core.js";
 import type { Ends } from "./ends.js";
-import { LockReleasedError, UnknownOutcomeError } from "./errors.js";
-import type { HoldfastError, LockLostError, LossReason } from "./errors.js";
+import { LockLostError, LockReleasedError, UnknownOutcomeError } from "./errors.js";
+import type { HoldfastError, LossReason } from "./errors.js";
 import { maxOrder } from "./estimate.js";
 import { exchange, type Outcome } from "./exchange.js";
 import type { Extended, Extensions } from "./extensions.js";
@@ -10,10 +10,10 @@ import { lossReason, lost, refused, unanswered, type Subject } from "./failures.
 import { Hints, type Hinted } from "./hints.js";
 import type { LockInfo, LockMode } from "./lease.js";
 import type { Held } from "./leases.js";
-import type { Holding } from "./lock.js";
 import type { Secret } from "./secret.js";
 import type { Answer } from "./sender.js";
 import { unless } from "./signals.js";
+import { Shared, type Use } from "./use.js";
 import { blockOf, lockInfo, orderOf, tokenOf, type Reply, type WireLease } from "./wire.js";
 
 /** A request for a lock. */
@@ -33,12 +33,22 @@ export interface LockRequest {
   readonly minHold: number;
   /** Infinity: without a bound. */
   readonly maxHold: number;
+  /** How long the lock is held back if it is lost; 0: it is not. */
+  readonly delay: number;
+  /** Whether it is held back until the loss is confirmed. */
+  readonly confirm: boolean;
+  /** Whether a lease that the client has already will do. */
+  readonly reentrant: boolean;
   /** How long the lease is kept after a release; 0: it is not. */
   readonly cache: number;
 }
 
 /** Follows a lease, on behalf of those who use it. */
 export interface Follower {
+  /** Whether there is anybody to whom it matters that it ends. */
+  readonly isUsed: boolean;
+  /** Renewals begin to fail. */
+  failing(error: HoldfastError): void;
   /** Others wait for it, or were refused because of it. */
   noticed(): void;
   /** It may have ended. */
@@ -47,12 +57,14 @@ export interface Follower {
   ended(found: LockLostError | LockReleasedError): void;
 }
 
-/** A lease that the client holds, from its grant to its release or its loss. */
-export class Handle implements Held, Extended, Hinted, Holding {
+/** A lease that the client holds, from its grant to its release or its loss. Locks stand for its uses. */
+export class Handle implements Held, Extended, Hinted {
   readonly name: string;
   readonly key: string;
   readonly mode: LockMode;
   readonly renew: boolean;
+  readonly reentrant: boolean;
+  readonly #kind: readonly [limit: number, permits: number];
   readonly #isEphemeral: boolean;
   token = 0n;
   fence = "";
@@ -62,26 +74,30 @@ export class Handle implements Held, Extended, Hinted, Holding {
   /** How it was granted, if it is for the cache. */
   readonly info: LockInfo | undefined;
   follower: Follower | undefined;
+  /** The locks that have the lease, unless it is cached. */
+  #shared: Shared | undefined;
   listens = false;
   isWanted = false;
-  /** Is called when renewals begin to fail. */
-  onJeopardy: ((error: HoldfastError) => unknown) | undefined;
   /** Whether the lock was held until the client was closed. */
   isClosed = false;
   readonly #hints: Hints;
   /** Why the lease is not held any more; undefined while it is held, and of a release until somebody asks. */
   #found: LockLostError | LockReleasedError | undefined;
   #isOver = false;
+  /** The request that was granted, by which the lease is released; undefined: by its token. */
+  #forgotten: string | undefined;
   /** When the lease that is not held any more is over at the service, too. */
   #end = 0;
-  #signal: AbortController | undefined;
   #wanted: AbortController | undefined;
   #released: Promise<void> | undefined;
   /** The end of the latest set: the service takes them in the order in which they come. */
   #setting: Promise<unknown> = Promise.resolve();
   #sets = 0;
 
-  /** @param keeper prolongs the lease of the grant from now on. */
+  /**
+   * @param keeper prolongs the lease of the grant from now on.
+   * @param id is that of the request.
+   */
   constructor(
     private readonly core: Core,
     private readonly keeper: Extensions,
@@ -89,11 +105,14 @@ export class Handle implements Held, Extended, Hinted, Holding {
     request: LockRequest,
     private readonly secret: Secret | undefined,
     lease: WireLease,
+    private readonly id: string,
   ) {
     this.name = request.name;
     this.key = request.key;
     this.mode = request.mode;
     this.renew = request.renew;
+    this.reentrant = request.reentrant;
+    this.#kind = [request.limit, request.permits];
     this.#isEphemeral = request.ephemeral;
     this.shown(lease);
     if (request.cache > 0) this.info = lockInfo(lease);
@@ -127,13 +146,6 @@ export class Handle implements Held, Extended, Hinted, Holding {
     return !this.#isOver ? Math.max(this.keeper.until - this.core.clock.now(), 0) : 0;
   }
 
-  get signal(): AbortSignal {
-    this.#signal ??= new AbortController();
-    this.look();
-    if (this.#isOver) this.#signal.abort(this.found);
-    return this.#signal.signal;
-  }
-
   get wanted(): AbortSignal {
     this.#wanted ??= new AbortController();
     if (this.isWanted) this.#wanted.abort();
@@ -156,13 +168,27 @@ export class Handle implements Held, Extended, Hinted, Holding {
     await this.keeper.grow(tokens);
   }
 
-  async extend(ttl: number, signal?: AbortSignal): Promise<void> {
-    signal?.throwIfAborted();
+  /** Whether a reentrant request may have it: it is of the same kind, and not cached. */
+  suits({ limit, permits }: LockRequest): boolean {
+    const [ownLimit, ownPermits] = this.#kind;
+    return this.info === undefined && this.valid && limit === ownLimit && permits === ownPermits;
+  }
+
+  /** Returns a use of it, for a lock; undefined if it was released meanwhile, because another use was the last. */
+  use(): Use | undefined {
+    if (this.#isOver && !this.isClosed && !(this.#found instanceof LockLostError)) return undefined;
+    this.#shared ??= new Shared(this);
+    this.follower = this.#shared;
+    return this.#shared.use();
+  }
+
+  /** Asks for a TTL. There is no answer if the lease ends before. */
+  async extend(ttl: number): Promise<void> {
     // A request for less than is left shortens the lease here at once, so none is sent that the service would refuse.
     const { min_ttl_ms, max_ttl_ms } = this.core.deployment.limits;
     new Check("extend", this.name).millis("ttl", ttl, min_ttl_ms, max_ttl_ms);
     this.#mustBeHeld();
-    await unless(signal, unless(this.signal, this.keeper.extend(ttl)));
+    await this.keeper.extend(ttl);
     this.#follow();
   }
 
@@ -182,6 +208,11 @@ export class Handle implements Held, Extended, Hinted, Holding {
       settle(this.#release());
     }
     await unless(signal, this.#released);
+  }
+
+  /** Has the lease given back as if it had not been granted: no shortest hold is left of it. */
+  forget(): void {
+    this.#forgotten = this.id;
   }
 
   async close(): Promise<void> {
@@ -207,9 +238,7 @@ export class Handle implements Held, Extended, Hinted, Holding {
 
   keeperFails(error: HoldfastError | undefined): void {
     if (error === undefined) return;
-    void Promise.resolve()
-      .then(() => (!this.#isOver ? this.onJeopardy?.(error) : undefined))
-      .catch(() => undefined);
+    void Promise.resolve().then(() => { if (!this.#isOver) this.follower?.failing(error); });
   }
 
   noticed(): void {
@@ -226,6 +255,7 @@ export class Handle implements Held, Extended, Hinted, Holding {
 
   lost(reason: LossReason, reply?: Reply): void {
     if (reason === "deadline") this.keeper.forsake();
+    this.core.held.forsake(this.key, this.token);
     this.#stop(lost(this.#what("hold"), this.token, reason, reply));
     this.keeper.leave();
   }
@@ -273,9 +303,9 @@ export class Handle implements Held, Extended, Hinted, Holding {
     this.#hints.stop();
     this.keeper.remove();
     this.core.held.delete(this);
-    const { found: reason } = this.follower === undefined && this.#signal === undefined ? { found } : this;
-    if (reason !== undefined) this.follower?.ended(reason);
-    this.#signal?.abort(reason);
+    if (this.follower?.isUsed !== true) return; // what is not asked for is not made
+    const reason = this.found;
+    if (reason !== undefined) this.follower.ended(reason);
   }
 
   async #set(metadata: Record<string, string>, signal: AbortSignal | undefined): Promise<void> {
@@ -305,8 +335,9 @@ export class Handle implements Held, Extended, Hinted, Holding {
     }
     const { core } = this;
     this.#stop();
+    core.held.tombstones.bury(this.key, this.token);
     const deadline = Math.min(core.clock.now() + core.settings.timeout, this.#end);
-    const outcome = await exchange(core, core.release(this.key, this.body({}), deadline));
+    const outcome = await exchange(core, core.release(this.key, this.#farewell(), deadline));
     if (outcome.answer === undefined) {
       void this.#releaseLater();
       throw unanswered(this.#what("release"), outcome);
@@ -314,8 +345,14 @@ export class Handle implements Held, Extended, Hinted, Holding {
     try {
       this.#releaseAnswered(outcome);
     } finally {
+      core.held.tombstones.over(this.key, this.token);
       this.keeper.leave();
     }
+  }
+
+  #farewell(): object {
+    if (this.#forgotten === undefined) return this.body({});
+    return this.core.body({ request_id: this.#forgotten }, this.secret);
   }
 
   #releaseAnswered(outcome: Extract<Outcome, { answer: Answer }>): void {
@@ -334,8 +371,9 @@ export class Handle implements Held, Extended, Hinted, Holding {
 
   /** Goes on to release the lease without the caller. If that fails, it runs out. */
   async #releaseLater(): Promise<void> {
-    const reply = await this.core.releaseLater(this.key, this.body({}), this.#end);
+    const reply = await this.core.releaseLater(this.key, this.#farewell(), this.#end);
     if (reply?.status !== "RELEASED" && lossReason(reply?.status) === undefined) this.keeper.forsake();
+    this.core.held.tombstones.over(this.key, this.token);
     this.keeper.leave();
   }
 

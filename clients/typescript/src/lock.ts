@@ -22,6 +22,8 @@ export interface Holding {
   extend(ttl: number, signal?: AbortSignal): Promise<void>;
   set(metadata: Record<string, string>, signal?: AbortSignal): Promise<void>;
   release(signal?: AbortSignal): Promise<void>;
+  /** Has the lease given back as if it had not been granted. */
+  forget(): void;
 }
 
 /**
@@ -34,6 +36,11 @@ export class Lock implements AsyncDisposable {
   /** @internal */
   constructor(holding: Holding) {
     this.#holding = holding;
+  }
+
+  /** @internal */
+  static holdingOf(lock: Lock): Holding {
+    return lock.#holding;
   }
 
   /** What console.log shows in Node.js. */

@@ -24,6 +24,14 @@ export interface Options {
   timeout?: number;
   /** The first level of the service's subjects; `"holdfast"` by default. */
   prefix?: string;
+  /**
+   * Release the locks early if the connection of the client is gone: when another request waits for one of them, and NATS
+   * has reported for so many milliseconds, 5 000 to 86 400 000, that the client does not listen. By default they stay
+   * locked for the rest of their TTL. A stopped process and an unplugged cable are not noticed so. The client counts its
+   * locks as lost when nothing was answered for this time, so it should be several times that of a reconnection. It
+   * needs `sessions`; locks that are `reentrant`, not renewed or have a longest hold are left out.
+   */
+  releaseOnDisconnect?: number;
   /** Keep the locks of a shard alive with one request, if the service can do that; true by default. */
   sessions?: boolean;
   /**
@@ -79,9 +87,24 @@ export interface LockOptions {
    */
   maxHold?: number;
   /**
+   * Hold the lock back for so many milliseconds, at most 3 600 000, if it is lost: nobody else gets it, so that a holder
+   * whose writes are not checked has the time to stop. This client may take it back. Not for ephemeral locks.
+   */
+  delay?: number;
+  /**
+   * Hold the lock back if it is lost, until {@link Holdfast.confirm}; with `delay` until the first of both. Its owner
+   * does not get it before, either.
+   */
+  confirm?: boolean;
+  /**
+   * Have the lock again if this client holds it already, with the same token, and the longer of both TTLs: it is held
+   * until the last release. Of a shared lock, only for as many permits and the same limit. Not beside `maxHold`.
+   */
+  reentrant?: boolean;
+  /**
    * Keep the lease of the lock when it is released, and give it to the next request of this client for the lock, with
    * the same TTL and metadata, without asking the service; until it was not used for so many milliseconds, or others
-   * want it. 0: not. For exclusive locks that are renewed and have no shortest or longest hold.
+   * want it. 0: not. For exclusive locks that are renewed, with no other option about their hold, loss or repetition.
    */
   cache?: number;
   /** Ends the wait. The call rejects with the reason of the signal. A lock that was acquired is not affected. */
@@ -90,12 +113,13 @@ export interface LockOptions {
 
 /** The type of each option; "any" of one that has a rule of its own. */
 const clientOptions = {
-  owner: "any", ttl: "any", timeout: "any", prefix: "any", sessions: "boolean", cache: "any", secret: "any",
+  owner: "any", ttl: "any", timeout: "any", prefix: "any", releaseOnDisconnect: "any", sessions: "boolean", cache: "any", secret: "any",
   onJeopardy: "function",
 };
 const lockOptions = {
   ttl: "any", wait: "any", ifAvailable: "boolean", mode: "any", permits: "any", limit: "any", metadata: "any",
-  ephemeral: "boolean", renew: "boolean", minHold: "any", maxHold: "any", cache: "any", signal: "any",
+  ephemeral: "boolean", renew: "boolean", minHold: "any", maxHold: "any", delay: "any", confirm: "boolean", reentrant: "boolean",
+  cache: "any", signal: "any",
 };
 
 /** Returns the settings of a client. */
@@ -113,12 +137,18 @@ export function settingsOf(options: Options): Settings {
     "have 16 to 64 bytes",
     secret?.length,
   );
+  const { releaseOnDisconnect: disconnect = 0, sessions = true } = options;
+  if (options.releaseOnDisconnect !== undefined) {
+    check.millis("releaseOnDisconnect", disconnect, contract.min_disconnect_ms, contract.max_disconnect_ms);
+    check.rule(sessions, "releaseOnDisconnect", "be left out beside sessions: false", disconnect);
+  }
   return {
     owner,
     prefix,
     ttl: check.ttl(options.ttl ?? 30_000),
     timeout: check.millis("timeout", options.timeout ?? 15_000),
-    sessions: options.sessions ?? true,
+    sessions,
+    disconnect,
     cache: check.millis("cache", options.cache ?? 0, 0),
     secret: newSecret(secret),
   };
@@ -130,15 +160,16 @@ export function requestOf(name: string, options: LockOptions, settings: Settings
   const check = new Check("acquire", resource);
   check.known(options, lockOptions);
   check.signal(options.signal);
-  const { wait = Infinity, ifAvailable = false, mode, permits = 1, metadata } = options;
-  const { minHold = 0, maxHold = Infinity } = options;
+  const { mode, permits = 1, metadata } = options;
+  const { minHold = 0, maxHold = Infinity, delay = 0, confirm = false, reentrant = false } = options;
   check.rule([undefined, "exclusive", "shared"].includes(mode), "mode", 'be "exclusive" or "shared"', mode);
-  check.rule(typeof wait === "number" && wait >= 0, "wait", "be a number of milliseconds from 0 on", wait);
-  check.rule(!ifAvailable || options.wait === undefined || wait === 0, "wait", "be left out beside ifAvailable", wait);
   const limit = limitOf(check, options);
   check.millis("minHold", minHold, 0, contract.max_delay_ms);
   check.rule(minHold === 0 || limit <= 1, "minHold", "be left out of a shared lock", minHold);
   check.rule(minHold === 0 || options.ephemeral !== true, "minHold", "be left out beside ephemeral", minHold);
+  check.millis("delay", delay, 0, contract.max_delay_ms);
+  check.rule((delay === 0 && !confirm) || options.ephemeral !== true, "ephemeral", "be left out beside delay and confirm", true);
+  check.rule(!reentrant || maxHold === Infinity, "maxHold", "be left out beside reentrant", maxHold);
   if (maxHold !== Infinity) check.millis("maxHold", maxHold, contract.min_ttl_ms);
   check.integer("permits", permits, maxPermits);
   check.rule(permits <= Math.max(limit, 1), "permits", `be at most the limit, ${Math.max(limit, 1)}`, permits);
@@ -147,7 +178,7 @@ export function requestOf(name: string, options: LockOptions, settings: Settings
     name: resource,
     key: encodeKey(resource),
     ttl: Math.min(check.ttl(options.ttl ?? settings.ttl), maxHold),
-    wait: ifAvailable ? 0 : Math.ceil(wait),
+    wait: waitOf(check, options),
     mode: limit > 1 ? "shared" : "exclusive",
     limit: limit > 1 ? limit : 0,
     permits,
@@ -156,8 +187,18 @@ export function requestOf(name: string, options: LockOptions, settings: Settings
     renew: options.renew ?? true,
     minHold,
     maxHold,
+    delay,
+    confirm,
+    reentrant,
     cache: cacheOf(check, options, limit, settings),
   };
+}
+
+/** Returns how long to wait. */
+export function waitOf(check: Check, { wait = Infinity, ifAvailable = false }: LockOptions): number {
+  check.rule(typeof wait === "number" && wait >= 0, "wait", "be a number of milliseconds from 0 on", wait);
+  check.rule(!ifAvailable || wait === Infinity || wait === 0, "wait", "be left out beside ifAvailable", wait);
+  return ifAvailable ? 0 : Math.ceil(wait);
 }
 
 /** Returns how long the lease is kept after a release. A default of the client is not for each lock. */
@@ -170,10 +211,14 @@ function cacheOf(check: Check, options: LockOptions, limit: number, settings: Se
 }
 
 /** Returns the option because of which a lock is not cached; undefined if there is none. */
-function neverCached({ mode, renew, minHold = 0, maxHold = Infinity }: LockOptions, limit: number): string | undefined {
+function neverCached(options: LockOptions, limit: number): string | undefined {
+  const { mode, renew, minHold = 0, maxHold = Infinity, delay = 0 } = options;
   if (limit > 1) return mode === "shared" ? 'mode "shared"' : "limit";
   if (renew === false) return "renew: false";
   if (minHold > 0) return "minHold";
+  if (delay > 0) return "delay";
+  if (options.confirm === true) return "confirm";
+  if (options.reentrant === true) return "reentrant";
   return maxHold < Infinity ? "maxHold" : undefined;
 }
 

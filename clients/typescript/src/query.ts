@@ -3,7 +3,7 @@ import { UnavailableError } from "./errors.js";
 import { refused } from "./failures.js";
 import { encodeKey, normalizeName } from "./key.js";
 import type { LockInfo, LockState, PendingInfo } from "./lease.js";
-import { lockInfo, pendingInfo, tokenOf, type ListReply, type Reply } from "./wire.js";
+import { heldBack, lockInfo, pendingInfo, tokenOf, type ListReply, type Reply } from "./wire.js";
 
 /** How many leases one page has at most. */
 const pageSize = 1000;
@@ -34,9 +34,7 @@ export async function getState(core: Core, name: string, signal: AbortSignal | u
     token: tokenOf(first ?? lease),
     holders: listed.map(lockInfo),
     waiting: reply.waiting ?? 0,
-    ...(reply.status === "HELD_BACK" && {
-      heldBack: { owner: lease?.owner ?? "", token: tokenOf(lease), left: reply.left_ms ?? 0 },
-    }),
+    ...(reply.status === "HELD_BACK" && { heldBack: heldBack(reply) }),
   };
 }
 

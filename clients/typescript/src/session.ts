@@ -46,6 +46,8 @@ export class Session implements Keeper<Member>, Listener {
   /** What answers show of it. */
   readonly label: string;
   until = -Infinity;
+  /** How long its leases are known to last from the sending of a keep. */
+  readonly #known: number;
   readonly #channel: Channel;
   readonly #alarm = new Alarm(() => {
     this.#wake();
@@ -78,6 +80,8 @@ export class Session implements Keeper<Member>, Listener {
     readonly shard: string,
     readonly ttl: number,
   ) {
+    const { disconnect } = core.settings;
+    this.#known = disconnect > 0 ? Math.min(ttl, disconnect) : ttl;
     this.label = hexOf(sha256(new TextEncoder().encode(this.id)), 4);
     this.#channel = core.sender.open(this);
   }
@@ -111,7 +115,7 @@ export class Session implements Keeper<Member>, Listener {
   add(lease: Member, sent: number): boolean {
     if (this.#over) return false;
     if (this.#renewal === undefined) {
-      this.#renewal = new Renewal(sent, this.ttl, this.ttl);
+      this.#renewal = new Renewal(sent, this.#known, this.#known);
       this.#send(this.#renewal);
     }
     this.#moved = this.core.clock.now();
@@ -190,7 +194,7 @@ export class Session implements Keeper<Member>, Listener {
    * is renewed by itself: the user may not be permitted to send keeps any more.
    */
   #latest(renewal: Renewal): number {
-    return renewal.until - this.ttl / 3;
+    return renewal.until - this.#known / 3;
   }
 
   #schedule(renewal: Renewal): void {
@@ -198,13 +202,15 @@ export class Session implements Keeper<Member>, Listener {
   }
 
   #send(renewal: Renewal): void {
-    const { clock, deployment, router, secret } = this.core;
+    const { clock, deployment, router, secret, settings } = this.core;
     const route = router.route("keep", this.id, renewal.attempts, this.shard);
     const now = clock.now();
     const body = {
       ttl_ms: this.ttl,
+      ...(settings.disconnect > 0 && { disconnect_ms: settings.disconnect }),
+      ...(this.#listens && { notices: true }),
       // Through a service import no message but an answer comes; the answers to keeps have what others wait for.
-      ...(this.#listens && { notices: true, ...(deployment.names("batch") && { alive: this.#channel.subject }) }),
+      ...((settings.disconnect > 0 || (this.#listens && deployment.names("batch"))) && { alive: this.#channel.subject }),
       ...(secret && deployment.offers("keep_secret") && { secret: secret.secret }),
     };
     if (this.#channel.send(route, body)) renewal.sent(this.#channel.last, now);
@@ -237,7 +243,7 @@ export class Session implements Keeper<Member>, Listener {
    * extension, and those that are held are prolonged by it again.
    */
   #prolonged(renewal: Renewal, attempt: number, reply: Reply): void {
-    const sent = renewal.granted(attempt, this.ttl);
+    const sent = renewal.granted(attempt, this.#known);
     if (sent === undefined) return;
     this.observer.answered();
     this.#schedule(renewal);
@@ -257,7 +263,7 @@ export class Session implements Keeper<Member>, Listener {
    */
   #isWhole(sent: number, reply: Reply): boolean {
     if (this.#keepsFrom === Infinity || reply.losses !== this.#losses) return false;
-    if (sent <= this.#moved || this.#users !== this.#kept.size) return sent < this.#proved + this.ttl;
+    if (sent <= this.#moved || this.#users !== this.#kept.size) return sent < this.#proved + this.#known;
     this.#proved = sent;
     return reply.held === this.#users;
   }

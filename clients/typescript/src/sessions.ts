@@ -18,11 +18,11 @@ export class Sessions implements Observer {
 
   /**
    * Returns the session that an extension of a lease is to name; undefined if none. A lease that listens for notices
-   * needs one.
+   * needs one, and one that ends with the connection of the client.
    */
   of(key: string, ttl: number, listens: boolean): Session | undefined {
     const { clock, deployment, held, router, settings } = this.core;
-    if (!settings.sessions || (held.size < 2 && !listens)) return undefined;
+    if (!settings.sessions || (held.size < 2 && !listens && settings.disconnect === 0)) return undefined;
     if (!deployment.offers("sessions") || clock.now() < this.#refusedUntil) return undefined;
     const shard = router.shard(key);
     const id = idOf(shard, ttl);

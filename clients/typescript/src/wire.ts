@@ -1,9 +1,9 @@
 import type { Msg } from "@nats-io/nats-core";
 import { encodeKey } from "./key.js";
-import type { LockInfo, PendingInfo } from "./lease.js";
+import type { HeldBack, LockInfo, PendingInfo } from "./lease.js";
 
 /** The operations on a resource, a session or the deployment, as they stand in subjects. */
-export type Operation = "acquire" | "release" | "extend" | "get" | "set" | "keep" | "list" | "info";
+export type Operation = "acquire" | "release" | "extend" | "get" | "set" | "break" | "confirm" | "keep" | "list" | "info";
 
 /** A lease in JSON. A member that has its zero value is left out. */
 export interface WireLease {
@@ -69,12 +69,14 @@ export interface Limits {
   max_delay_ms: number;
 }
 
-/** The limits of the contract. A deployment may have narrower ones. */
-export const contract: Limits = {
+/** The limits of the contract. A deployment may have narrower ones, but for the time of a disconnect. */
+export const contract = {
   min_ttl_ms: 100,
   max_ttl_ms: 86_400_000,
   max_wait_ms: 3_600_000,
   max_delay_ms: 3_600_000,
+  min_disconnect_ms: 5000,
+  max_disconnect_ms: 86_400_000,
 };
 
 /** How many tokens a lease may have, and how many more an extend may ask for. */
@@ -163,6 +165,11 @@ export function lockInfo(lease: WireLease): LockInfo {
     ephemeral: lease.durability === "EPHEMERAL",
     tokens: blockOf(lease),
   };
+}
+
+/** Returns what holds a lock back, of an answer that says that it is. */
+export function heldBack({ lease, left_ms = 0 }: Reply): HeldBack {
+  return { owner: lease?.owner ?? "", token: tokenOf(lease), left: left_ms };
 }
 
 /** Returns a waiting request as the API shows it. */

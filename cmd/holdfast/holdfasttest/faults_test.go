@@ -15,7 +15,7 @@ import (
 )
 
 // short is the TTL of leases that are to run out.
-const short = time.Second
+const short = 3 * time.Second
 
 func acquire(t *testing.T, c *holdfast.Client, name string, opts ...holdfast.AcquireOption) *holdfast.Lock {
 	t.Helper()

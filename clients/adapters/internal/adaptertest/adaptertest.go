@@ -1,5 +1,5 @@
 // Package adaptertest has the faults that each adapter is tested under, with the real library of its host: a holder
-// that is killed, one that is paused, a node that is killed, a lease that is broken.
+// that is killed, one that is paused, a node that is killed, alone and of three, a lease that is broken.
 //
 // The holder that is killed or paused is a process of its own: the test binary, started once more.
 package adaptertest
@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -25,8 +27,8 @@ import (
 
 // Host runs work once under the lock of the resource, as the users of the adapter do, and returns when it is over. If
 // others hold the lock, it waits or tries again until the context ends. The context of work is the one by which the
-// host, or the adapter, makes the loss of the lock known.
-type Host func(ctx context.Context, c *holdfast.Client, work func(context.Context)) error
+// host, or the adapter, makes the loss of the lock known. The TTL is the default of the client.
+type Host func(ctx context.Context, c *holdfast.Client, ttl time.Duration, work func(context.Context)) error
 
 // patience bounds each wait. It measures nothing.
 const patience = time.Minute
@@ -95,9 +97,11 @@ func connect(url string, opts ...holdfast.Option) (*nats.Conn, *holdfast.Client,
 // Faults runs the host under all faults.
 func Faults(t *testing.T) {
 	t.Helper()
+	t.Parallel()
 	for name, test := range map[string]func(*testing.T){
 		"KilledHolder": killedHolder, "PausedHolder": pausedHolder,
-		"KilledNode": killedNode, "LostNode": lostNode, "BrokenLease": brokenLease,
+		"KilledNode": killedNode, "KilledNodeOfThree": killedNodeOfThree,
+		"LostNode": lostNode, "BrokenLease": brokenLease,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +114,7 @@ func Faults(t *testing.T) {
 func killedHolder(t *testing.T) {
 	t.Helper()
 	node := Node(t)
-	h := startHolder(t, node)
+	kill := Holder(t, node)
 	mustBeHeld(t, node)
 	next, finish := works(t, node, brief)
 	select {
@@ -118,7 +122,7 @@ func killedHolder(t *testing.T) {
 		t.Error("two work at the same time")
 	default:
 	}
-	h.signal(syscall.SIGKILL)
+	kill()
 	await(t, next, "work after the holder was killed")
 	finish()
 }
@@ -153,6 +157,47 @@ func killedNode(t *testing.T) {
 		t.Errorf("after a restart: %v", context.Cause(lock))
 	}
 	finish()
+}
+
+// killedNodeOfThree kills the node of three that decides about the lock. The holder works on, and no other one does.
+func killedNodeOfThree(t *testing.T) {
+	t.Helper()
+	nodes := binary.Cluster(t)
+	t.Cleanup(func() {
+		for _, n := range nodes {
+			n.Kill() // two that stop would wait for one another
+		}
+	})
+	all := &testserver.Node{URL: nodes[0].URL + "," + nodes[1].URL + "," + nodes[2].URL}
+	started, finish := works(t, all, long)
+	lock := await(t, started, "work")
+	nodes[owner(t, NewClient(t, all))].Kill()
+	mustBeHeld(t, all)
+	if err := lock.Err(); err != nil {
+		t.Errorf("after the failover: %v", context.Cause(lock))
+	}
+	finish()
+}
+
+// owner returns the number of the node that decides, as soon as the deployment says so. There is one shard.
+func owner(t *testing.T, c *holdfast.Client) int {
+	t.Helper()
+	for {
+		info, err := c.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range info.Nodes {
+			if len(n.Shards) == 0 {
+				continue
+			}
+			i, err := strconv.Atoi(strings.TrimPrefix(n.Name, "n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return i
+		}
+	}
 }
 
 // lostNode kills a node. The holder has lost its lock when the lease may be over.
@@ -190,7 +235,7 @@ func works(t *testing.T, n *testserver.Node, ttl time.Duration) (started <-chan 
 	c := NewClient(t, n, holdfast.Defaults(holdfast.TTL(ttl)))
 	starts, end, ended := make(chan context.Context, 1), make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- host(t.Context(), c, func(ctx context.Context) {
+		ended <- host(t.Context(), c, ttl, func(ctx context.Context) {
 			starts <- ctx
 			<-end
 		})
@@ -241,11 +286,18 @@ type holder struct {
 	lines chan string
 }
 
-// startHolder starts a holder, and returns when it works.
-func startHolder(t *testing.T, n *testserver.Node) *holder {
+// Holder starts a process that works under the lock until it is killed, with further variables of its environment. It
+// returns when the process works.
+func Holder(t *testing.T, n *testserver.Node, env ...string) (kill func()) {
+	t.Helper()
+	h := startHolder(t, n, env...)
+	return func() { h.signal(syscall.SIGKILL) }
+}
+
+func startHolder(t *testing.T, n *testserver.Node, env ...string) *holder {
 	t.Helper()
 	h := &holder{t: t, cmd: exec.Command(os.Args[0]), lines: make(chan string)}
-	h.cmd.Env = append(os.Environ(), holderURL+"="+n.URL)
+	h.cmd.Env = append(append(os.Environ(), holderURL+"="+n.URL), env...)
 	h.cmd.Stderr = os.Stderr
 	in, err := h.cmd.StdinPipe()
 	if err != nil {
@@ -300,7 +352,7 @@ func hold(url string) int {
 	nc, c, err := connect(url, holdfast.Defaults(holdfast.TTL(brief)))
 	if err == nil {
 		defer nc.Close()
-		err = host(ctx, c, func(lock context.Context) {
+		err = host(ctx, c, brief, func(lock context.Context) {
 			_, _ = fmt.Fprintln(os.Stdout, "works")
 			select {
 			case <-lock.Done():

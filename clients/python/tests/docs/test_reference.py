@@ -16,6 +16,8 @@ import pytest
 MODULES = [
     "holdfast_client",
     "holdfast_client.sync",
+    "holdfast_client.celery",
+    "holdfast_client.django",
     "holdfast_client.fence",
     "holdfast_client.fence.file",
     "holdfast_client.fence.redis",

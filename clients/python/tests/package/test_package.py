@@ -69,7 +69,14 @@ def test_contents(built: Built) -> None:
         assert "holdfast_client = holdfast_client.testing" in wheel.read(f"{info}/entry_points.txt").decode()
         metadata = email.message_from_bytes(wheel.read(f"{info}/METADATA"))
     needs = set(metadata.get_all("Requires-Dist") or ())
-    extras = {"redis": "redis>=5", "s3": "boto3>=1.36", "sqlalchemy": "sqlalchemy>=2.0", "pytest": "pytest>=8"}
+    extras = {
+        "redis": "redis>=5",
+        "s3": "boto3>=1.36",
+        **{
+            name: f"{name}>={least}"
+            for name, least in {"sqlalchemy": "2.0", "pytest": "8", "celery": "5.4", "django": "4.2"}.items()
+        },
+    }
     assert needs == {"nats-py<3,>=2.10", *(f"{needed}; extra == '{name}'" for name, needed in extras.items())}
     with tarfile.open(built.sdist) as sdist:
         inside = {name.partition("/")[2] for name in sdist.getnames()}
@@ -98,7 +105,8 @@ def test_installed(built: Built, kind: str, holdfast_server: Server, tmp_path: P
     python = environment / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python)]
     run(*pip, "install", "--no-index", "--no-deps", package)
-    # The tests use no network, so the one dependency comes from the environment of the tests.
+    # The tests use no network, so the one dependency comes from the environment of the tests. The hosts of the
+    # idioms are not there.
     (site,) = environment.glob("lib/python*/site-packages")
     installed = Path(nats.__path__[0]).parent
     for part in (installed / "nats", *installed.glob("nats_py-*.dist-info")):

@@ -12,7 +12,6 @@
  *
  * @module
  */
-/// <reference types="node" />
 import { spawn } from "node:child_process";
 import { constants, type BigIntStats } from "node:fs";
 import { lstat, mkdir, open, rename, unlink, type FileHandle } from "node:fs/promises";

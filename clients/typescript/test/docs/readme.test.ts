@@ -9,6 +9,8 @@ import { promisify } from "node:util";
 import * as client from "@holdfast-io/client";
 import { Node } from "../support/node.js";
 
+process.env.HOLDFAST_BINARY ??= resolve("../../bin/holdfast");
+
 const run = promisify(execFile);
 const folder = resolve("dist/readme"); // within the package, so that its name is found
 const readme = await readFile("README.md", "utf8");

@@ -18,7 +18,8 @@ const use = `
   const locks = holdfast(nc, { owner: "package" });
   const lock = await locks.acquire(process.argv[3]);
   const refused = await locks.acquire(process.argv[3], { ifAvailable: true }).catch((error) => error instanceof LockHeldError);
-  console.log(lock.fence, refused, typeof createHoldfastBackend);
+  const used = await new Redlock([locks]).using(["used." + process.argv[3]], 1000, async (_, { value }) => value);
+  console.log(lock.fence, refused, used, typeof createHoldfastBackend, typeof startServer);
   await locks.close();
   await nc.close();
 })();
@@ -26,15 +27,20 @@ const use = `
 
 const typed = `
 import { holdfast, LockLostError, type Lock, type LockOptions } from "@holdfast-io/client";
+import Redlock, { type Lock as Redlocked } from "@holdfast-io/client/redlock";
 import { createHoldfastBackend, type HoldfastBackend } from "@holdfast-io/client/syncguard";
 import type { StaleClaimError } from "@holdfast-io/client/fence";
 import { Guard } from "@holdfast-io/client/fence/redis";
+import type { Server } from "@holdfast-io/client/testing";
 
 export const guard = (refused: StaleClaimError): Promise<void> => new Guard(() => Promise.resolve()).raise(refused.claim);
+export const fault = (server: Server): Promise<void> => server.endLease("orders.42");
 
 export async function write(nc: Parameters<typeof holdfast>[0], options: LockOptions): Promise<string> {
   const locks = holdfast(nc, { ttl: 10_000 });
   const backend: HoldfastBackend | undefined = createHoldfastBackend.length > 5 ? createHoldfastBackend(locks, {} as never) : undefined;
+  const redlocked: Redlocked = await new Redlock([locks], { retryCount: 3 }).acquire(["orders.42"], 1000);
+  await redlocked.release();
   const made: string = await locks.request("orders.42", (lock) => lock.fence + String(backend));
   const tried: string | undefined = await locks.request("orders.42", { ...options, ifAvailable: true }, (lock: Lock | null) => lock?.fence);
   const lock = await locks.acquire("orders.42");
@@ -73,15 +79,16 @@ describe("the package", () => {
     assert.deepEqual(rest.sort(), ["LICENSE", "README.md", "package.json"]);
   });
 
-  test("has no dependency but its peers, of which one is needed", async () => {
+  // The programs below have no other package: neither entry of theirs loads a host.
+  test("has no dependency but its peer", async () => {
     const installed = JSON.parse(await readFile(join(project, "node_modules/@holdfast-io/client/package.json"), "utf8")) as {
       dependencies?: object;
       peerDependencies: object;
       peerDependenciesMeta: Record<string, { optional: boolean }>;
     };
     assert.equal(installed.dependencies, undefined);
-    const needed = Object.keys(installed.peerDependencies).filter((peer) => installed.peerDependenciesMeta[peer]?.optional !== true);
-    assert.deepEqual(needed, ["@nats-io/nats-core"]);
+    const isNeeded = (peer: string): boolean => installed.peerDependenciesMeta[peer]?.optional !== true;
+    assert.deepEqual(Object.keys(installed.peerDependencies).filter(isNeeded), ["@nats-io/nats-core"]);
   });
 
   test("the root loads no guard, and a guard no library but its own", async () => {
@@ -107,20 +114,24 @@ describe("the package", () => {
       "main.mjs",
       `import { connect } from "@nats-io/transport-node";
        import { connectWith, holdfast, LockHeldError } from "@holdfast-io/client";
-       import { createHoldfastBackend } from "@holdfast-io/client/syncguard";`,
+       import Redlock from "@holdfast-io/client/redlock";
+       import { createHoldfastBackend } from "@holdfast-io/client/syncguard";
+       import { startServer } from "@holdfast-io/client/testing";`,
     ],
     CommonJS: [
       "main.cjs",
       `const { connect } = require("@nats-io/transport-node");
        const { connectWith, holdfast, LockHeldError } = require("@holdfast-io/client");
-       const { createHoldfastBackend } = require("@holdfast-io/client/syncguard");`,
+       const { default: Redlock } = require("@holdfast-io/client/redlock");
+       const { createHoldfastBackend } = require("@holdfast-io/client/syncguard");
+       const { startServer } = require("@holdfast-io/client/testing");`,
     ],
   } as const;
   for (const [what, [file, imports]] of Object.entries(programs)) {
     test(`is used from ${what}`, async () => {
       await writeFile(join(project, file), imports + use);
       const { stdout, stderr } = await run(process.execPath, [file, node.url, file], { cwd: project });
-      assert.equal(stdout, "000000000000001 true function\n");
+      assert.equal(stdout, "000000000000001 true 000000000000001 function function\n");
       assert.equal(stderr, "");
     });
   }

@@ -163,7 +163,7 @@ class Simulation {
     const holding = this.cache.begin(wanted, signal) ?? (await this.cache.hold(wanted, signal));
     if (!(holding instanceof Use)) this.ordinary.push(holding as unknown as Lease);
     else this.uses.push(holding);
-    return holding;
+    return holding as Holding;
   }
 
   /** Grants the request that has waited longest, if the resource is free. */

@@ -58,6 +58,7 @@ class Simulation {
       },
       deployment: { offers: () => false },
       held: { wanted: () => undefined },
+      settings: { disconnect: 0 },
       router: { route: () => ({ subject: "subject", direct: true }) },
       sender: {
         open: (listener: Listener) => {
