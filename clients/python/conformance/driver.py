@@ -45,6 +45,15 @@ MEMBERS = frozenset(
         "min_hold_ms",
         "max_hold_ms",
         "cached_ms",
+        "delay_ms",
+        "confirm",
+        "reentrant",
+        "disconnect_ms",
+        "names",
+        "value",
+        "reason",
+        "by",
+        "how",
         "ms",
         "watch",
         "pattern",
@@ -53,6 +62,10 @@ MEMBERS = frozenset(
         "of",
     )
 )
+
+CAPABILITIES = ["several", "election", "delay", "break", "disconnect", "reentrant"]
+
+Held = holdfast_client.Lock | holdfast_client.Locks | holdfast_client.Leadership
 
 # How long a wait for the end of a background task may take at the end of the program.
 PATIENCE = 5.0
@@ -97,13 +110,20 @@ def describe(error: BaseException) -> Object:
         problem["reason"] = error.reason
     if error.holder is not None:
         problem["holder"] = {"owner": error.holder.owner, "token": str(error.holder.token)}
+    if error.held_back is not None:
+        lost = error.held_back.lease
+        problem["held_back"] = {"owner": lost.owner, "token": str(lost.token)}
     return problem
 
 
 def options(c: Object) -> Object:
     """Return the options of an acquisition."""
-    given = {name: c[name] for name in ("mode", "permits", "limit", "metadata", "ephemeral", "renew") if name in c}
-    given |= {name: c[f"{name}_ms"] / 1000 for name in ("ttl", "wait", "min_hold", "max_hold") if f"{name}_ms" in c}
+    same = ("mode", "permits", "limit", "metadata", "ephemeral", "renew", "reentrant")
+    given = {name: c[name] for name in same if name in c}
+    times = ("ttl", "wait", "min_hold", "max_hold", "delay")
+    given |= {name: c[f"{name}_ms"] / 1000 for name in times if f"{name}_ms" in c}
+    if "confirm" in c:
+        given["confirm_loss"] = c["confirm"]
     return given | cache(c)
 
 
@@ -112,19 +132,38 @@ def cache(c: Object) -> Object:
     return {"cache": c["cached_ms"] / 1000} if "cached_ms" in c else {}
 
 
+def shown(lock: holdfast_client.HeldLock) -> Object:
+    """Return what a result has of a lock."""
+    return {"token": str(lock.token), "fence": lock.fence, "owner": lock.owner}
+
+
+def leader_of(leader: holdfast_client.Leader) -> Object:
+    """Return a leader as the protocol has it."""
+    return {"leads": leader.leads, "owner": leader.owner, "value": leader.value, "token": str(leader.token)}
+
+
 class Driver:
     """Carries out commands, each in a task of its own."""
 
     def __init__(self) -> None:
         self.clients: dict[str, tuple[holdfast_client.Client, Connection]] = {}
-        self.locks: dict[str, holdfast_client.Lock] = {}
+        self.locks: dict[str, Held] = {}
         self.watches: dict[str, asyncio.Task[None]] = {}
+        self.leaders: dict[str, list[Object]] = {}
         self.calls: dict[int, asyncio.Task[None]] = {}
         self.background: set[asyncio.Task[None]] = set()
         self.does: dict[str, Callable[[Object], Awaitable[Object]]] = {
             "open": self.open,
             "close": self.close,
             "acquire": self.acquire,
+            "acquire_all": self.acquire_all,
+            "campaign": self.campaign,
+            "proclaim": self.proclaim,
+            "leader": self.leader,
+            "observe": self.observe,
+            "break": self.break_lock,
+            "confirm": self.confirm,
+            "has": self.has,
             "release": self.release,
             "extend": self.extend,
             "set": self.set,
@@ -132,6 +171,7 @@ class Driver:
             "cache": self.cache,
             "state": self.state,
             "within": self.within,
+            "within_all": self.within_all,
             "get": self.get,
             "watch": self.watch,
             "unwatch": self.unwatch,
@@ -200,6 +240,8 @@ class Driver:
             given["secret"] = c["secret"].encode()
         if "prefix" in c:
             given["prefix"] = c["prefix"]
+        if "disconnect_ms" in c:
+            given["release_on_disconnect"] = c["disconnect_ms"] / 1000
         if "sessions" in c:
             given["sessions"] = c["sessions"]
         try:
@@ -229,20 +271,85 @@ class Driver:
         lock = await client.acquire(c["name"], **options(c))
         at = now()
         self.put(c["lock"], lock)
-        return {
-            "token": str(lock.token),
-            "fence": lock.fence,
-            "owner": lock.owner,
-            "slots": list(lock.slots),
-            "at_ns": at,
-        }
+        return shown(lock) | {"slots": list(lock.slots), "at_ns": at}
 
-    def put(self, name: str, lock: holdfast_client.Lock) -> None:
+    async def acquire_all(self, c: Object) -> Object:
+        """Acquire several locks."""
+        client, _ = find(self.clients, "client", c["client"])
+        locks = await client.acquire_all(c["names"], **options(c))
+        at = now()
+        self.put_all(c["lock"], locks)
+        return {"locks": [shown(lock) | {"name": lock.name} for lock in locks.all], "at_ns": at}
+
+    def put_all(self, name: str, locks: holdfast_client.Locks) -> None:
+        """Note a set of locks, and each of them."""
+        self.put(name, locks)
+        for n, lock in enumerate(locks.all):
+            self.put(f"{name}.{n}", lock)
+
+    async def campaign(self, c: Object) -> Object:
+        """Lead an election."""
+        client, _ = find(self.clients, "client", c["client"])
+        leadership = await client.campaign(c["name"], c.get("value", ""), **options(c))
+        at = now()
+        self.put(c["lock"], leadership)
+        return shown(leadership) | {"at_ns": at}
+
+    async def proclaim(self, c: Object) -> Object:
+        """Publish another value of a leader."""
+        await find(self.locks, "lock", c["lock"]).proclaim(c.get("value", ""))
+        return {}
+
+    async def leader(self, c: Object) -> Object:
+        """Return who leads an election."""
+        client, _ = find(self.clients, "client", c["client"])
+        return leader_of(await client.leader(c["name"]))
+
+    async def observe(self, c: Object) -> Object:
+        """Begin to note leaders. It is answered when the present one is noted, or that there is none."""
+        client, _ = find(self.clients, "client", c["client"])
+        stands = asyncio.get_running_loop().create_future()
+        leaders = self.leaders[c["watch"]] = []
+
+        async def note() -> None:
+            try:
+                async with client.observe(c["name"]) as observation:
+                    async for leader in observation:
+                        leaders.append(leader_of(leader))
+                        write({"note": "leader", "watch": c["watch"]} | leaders[-1])
+                        if not stands.done():
+                            stands.set_result(None)
+            except holdfast_client.HoldfastError as error:
+                print("driver: observe:", error, file=sys.stderr, flush=True)
+                if not stands.done():
+                    stands.set_exception(error)
+
+        self.watches[c["watch"]] = asyncio.create_task(note())
+        await stands
+        return {}
+
+    async def break_lock(self, c: Object) -> Object:
+        """Break a lock."""
+        client, _ = find(self.clients, "client", c["client"])
+        await client.break_lock(c["name"], int(c["token"]), c.get("reason", ""))
+        return {}
+
+    async def confirm(self, c: Object) -> Object:
+        """Confirm a loss."""
+        client, _ = find(self.clients, "client", c["client"])
+        await client.confirm(c["name"], int(c["token"]), by=c.get("by", ""), how=c.get("how", ""))
+        return {}
+
+    async def has(self, c: Object) -> Object:
+        """Return what a client may lack, and this one has."""
+        return {"capabilities": CAPABILITIES}
+
+    def put(self, name: str, lock: Held) -> None:
         """Note a lock, and write a note when it is lost."""
         self.locks[name] = lock
         self.keep(self.note_loss(name, lock))
 
-    async def note_loss(self, name: str, lock: holdfast_client.Lock) -> None:
+    async def note_loss(self, name: str, lock: Held) -> None:
         """Write a note when the lock is lost."""
         await lock.lost.wait()
         write({"note": "lost", "lock": name, "reason": lock.reason, "at_ns": now()})
@@ -252,7 +359,7 @@ class Driver:
         lock = find(self.locks, "lock", c["lock"])
         at = now()
         try:
-            await lock.release()
+            await (lock.resign() if isinstance(lock, holdfast_client.Leadership) else lock.release())
         except (holdfast_client.HoldfastError, asyncio.CancelledError) as error:
             raise Failed(error, {"at_ns": at}) from error
         return {"at_ns": at}
@@ -279,8 +386,10 @@ class Driver:
 
     async def state(self, c: Object) -> Object:
         """Return what the client says of a lock."""
-        lock = find(self.locks, "lock", c["lock"])
-        state: Object = {"valid": lock.valid, "lost": lock.lost.is_set(), "token": str(lock.token), "fence": lock.fence}
+        lock: Held = find(self.locks, "lock", c["lock"])
+        state: Object = {"valid": lock.valid, "lost": lock.lost.is_set()}
+        if isinstance(lock, holdfast_client.HeldLock):
+            state |= {"token": str(lock.token), "fence": lock.fence}
         return state | ({"reason": lock.reason} if lock.lost.is_set() else {})
 
     async def within(self, c: Object) -> Object:
@@ -296,12 +405,29 @@ class Driver:
             raise Failed(error, {"done": done}) from error
         return {"done": done}
 
+    async def within_all(self, c: Object) -> Object:
+        """Run a block under several locks."""
+        client, _ = find(self.clients, "client", c["client"])
+        done = False
+        try:
+            async with client.lock_all(c["names"], **options(c)) as locks:
+                self.put_all(c["lock"], locks)
+                await asyncio.sleep(c["ms"] / 1000)
+                done = True
+        except (holdfast_client.HoldfastError, asyncio.CancelledError) as error:
+            raise Failed(error, {"done": done}) from error
+        return {"done": done}
+
     async def get(self, c: Object) -> Object:
         """Return the state of a resource."""
         client, _ = find(self.clients, "client", c["client"])
         s: holdfast_client.LockState = await client.get(c["name"])
         owner, token = (s.holder.owner, s.holder.token) if s.holder else ("", s.last_token)
-        return {"held": s.held, "owner": owner, "token": str(token), "waiting": s.waiting}
+        state: Object = {"held": s.held, "owner": owner, "token": str(token), "waiting": s.waiting}
+        if s.held_back is not None:
+            lost, left = s.held_back.lease, round(s.held_back.left * 1000)
+            state["held_back"] = {"owner": lost.owner, "token": str(lost.token), "left_ms": left}
+        return state
 
     async def watch(self, c: Object) -> Object:
         """Begin to note events. It is answered when none is missed any more."""
@@ -337,7 +463,7 @@ class Driver:
         task = find(self.watches, "watch", c["watch"])
         task.cancel()
         await asyncio.wait([task])
-        return {}
+        return {"leaders": self.leaders[c["watch"]]} if c["watch"] in self.leaders else {}
 
     async def key(self, c: Object) -> Object:
         """Return the key of a name."""

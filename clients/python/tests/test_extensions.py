@@ -63,7 +63,7 @@ def extensions(sent: Sent, order: int = 0, over: float = NEVER, **lease_has: obj
     sent.leases.append(lease)
     alarms = SimpleNamespace(set=nothing, stop=nothing, discard=nothing)
     core = SimpleNamespace(sender=sent, alarms=alarms, timeout=10)
-    sessions = SimpleNamespace(of=nothing)
+    sessions = SimpleNamespace(of=nothing, disconnect=0.0)
     x = Extensions(
         cast(Extended, lease),
         cast(Core, core),

@@ -4,22 +4,19 @@
  * @module
  */
 import type { Holdfast } from "./client.js";
-import { HoldfastError, InvalidError, LockHeldError, LockLostError, LockReleasedError, LockTimeoutError } from "./errors.js";
-import { encodeKey } from "./key.js";
-import type { Lock as HeldLock } from "./lock.js";
+import { HoldfastError, LockHeldError, LockLostError, LockReleasedError, LockTimeoutError } from "./errors.js";
+import { acquireAll, type Locks } from "./several.js";
 
 /**
  * The settings of redlock. The wait for a lock is `retryCount * retryDelay` milliseconds at most, without a bound for a
  * retryCount of -1. The others have no effect: no clocks are compared, who waits is in a queue, and the client chooses
  * when it renews.
  */
-export interface Settings {
-  readonly driftFactor: number;
-  readonly retryCount: number;
-  readonly retryDelay: number;
-  readonly retryJitter: number;
-  readonly automaticExtensionThreshold: number;
-}
+export type Settings = Readonly<
+  Record<"driftFactor" | "retryCount" | "retryDelay" | "retryJitter" | "automaticExtensionThreshold", number>
+>;
+
+const defaults: Settings = { driftFactor: 0.01, retryCount: 10, retryDelay: 200, retryJitter: 100, automaticExtensionThreshold: 500 };
 
 /** What became of a call: the vote of the client, against it with a {@link ResourceLockedError} or another error. */
 export interface ExecutionStats {
@@ -53,26 +50,27 @@ export class ExecutionError extends Error {
 
 /** Locked resources. {@link Redlock.acquire} and {@link Redlock.using} make it. */
 export class Lock {
-  #isOver = false;
+  /** @internal */
+  isOver = false;
 
   /** @internal */
   constructor(
     readonly redlock: Redlock,
     readonly resources: string[],
     readonly attempts: readonly Promise<ExecutionStats>[],
-    /** The lock of each resource, in their order: its token, its fence and its signal. */
-    readonly locks: readonly HeldLock[],
+    /** The lock of each resource, in the order of their keys: its token, its fence and its signal. */
+    readonly locks: Locks,
   ) {}
 
-  /** The fences of the resources, joined by commas: of one resource its fence. redlock has a random text here. */
+  /** The fences of `locks`, joined by commas: of one resource its fence. redlock has a random text here. */
   get value(): string {
-    return this.locks.map((lock) => lock.fence).join();
+    return this.locks.all.map((lock) => lock.fence).join();
   }
 
   /** Until when it is held at least, as of Date.now(); 0 after its release, its loss, and an extension, which returns another. */
   get expiration(): number {
-    const remaining = Math.min(...this.locks.map((lock) => lock.remaining));
-    return remaining > 0 && !this.#isOver ? Date.now() + remaining : 0;
+    const { remaining } = this.locks;
+    return remaining > 0 && !this.isOver ? Date.now() + remaining : 0;
   }
 
   /** Is {@link Redlock.release}. */
@@ -84,11 +82,6 @@ export class Lock {
   extend(duration: number): Promise<Lock> {
     return this.redlock.extend(this, duration);
   }
-
-  /** @internal */
-  invalidate(): void {
-    this.#isOver = true;
-  }
 }
 
 /** What is done under a lock. */
@@ -99,8 +92,8 @@ export type Routine<T> = (signal: RedlockAbortSignal, lock: Lock) => Promise<T>;
  *
  * The differences: One service decides, so there is no quorum of clients, and no script. Who waits has a place in a
  * queue. Each resource has a fence, {@link Lock.value}, which its writes show. A loss is noticed before the lease ends,
- * also between two renewals. Several resources are locked in the order of their keys; during the wait for one, those
- * before it are held. Only the client that acquired a lock can release or extend it. A duration has 100 ms to 24 h.
+ * also between two renewals. Several resources are locked as {@link acquireAll} does; a lock that is not renewed counts
+ * from the first of them. Only the client that acquired a lock can release or extend it. A duration has 100 ms to 24 h.
  */
 export default class Redlock {
   /** The client. */
@@ -116,18 +109,12 @@ export default class Redlock {
     const [client, other] = this.clients;
     if (client === undefined || other !== undefined) throw new Error("Redlock must be instantiated with one client of Holdfast.");
     this.#client = client;
-    this.settings = { driftFactor: 0.01, retryCount: 10, retryDelay: 200, retryJitter: 100, automaticExtensionThreshold: 500, ...settings };
+    this.settings = { ...defaults, ...settings };
   }
 
   /** Calls the listener with the error of each call that fails, and of each loss. */
   on(_event: "error", listener: (error: Error) => void): this {
     this.#listeners.add(listener);
-    return this;
-  }
-
-  /** Does not call the listener any more. */
-  off(_event: "error", listener: (error: Error) => void): this {
-    this.#listeners.delete(listener);
     return this;
   }
 
@@ -137,8 +124,7 @@ export default class Redlock {
   }
 
   /**
-   * Locks all resources, or none. Nothing renews the lock: it runs out after the duration, in milliseconds. If there are
-   * several, the wait is no longer than the duration.
+   * Locks all resources, or none. Nothing renews the lock: it runs out after the duration, in milliseconds.
    *
    * @throws ExecutionError; Error if the duration is no integer.
    */
@@ -148,16 +134,17 @@ export default class Redlock {
 
   /** Releases the resources. @throws ExecutionError if the lock is released or lost already, or if no answer came. */
   async release(lock: Lock): Promise<ExecutionResult> {
-    lock.invalidate();
-    return { attempts: await this.#attempt(() => releaseAll(lock.locks)) };
+    lock.isOver = true;
+    const [attempts] = await this.#attempt(() => release(lock.locks));
+    return { attempts };
   }
 
   /** Returns the lock anew, which runs out so many milliseconds from now. @throws as acquire. */
   async extend(existing: Lock, duration: number): Promise<Lock> {
     checkDuration(duration);
     if (existing.expiration === 0) throw new ExecutionError("Cannot extend an already-expired lock.", []);
-    const attempts = await this.#attempt(() => extendAll(existing.locks, duration));
-    existing.invalidate();
+    const [attempts] = await this.#attempt(() => existing.locks.extend(duration));
+    existing.isOver = true;
     return new Lock(this, existing.resources, attempts, existing.locks);
   }
 
@@ -175,59 +162,40 @@ export default class Redlock {
     const lock = await this.#acquire(resources, duration, settings, true);
     const controller = new AbortController();
     const signal: RedlockAbortSignal = controller.signal;
-    const done = new AbortController();
+    const { locks } = lock;
     const look = (): void => {
-      const ended = lock.locks.find((held) => held.signal.aborted);
-      if (ended === undefined || signal.aborted) return;
-      signal.error = this.#failure(ended.signal.reason);
+      if (!locks.signal.aborted || signal.aborted) return;
+      signal.error = this.#failure(locks.signal.reason);
       controller.abort(signal.error);
     };
-    for (const held of lock.locks) held.signal.addEventListener("abort", look, { signal: done.signal });
+    locks.signal.addEventListener("abort", look);
     try {
       look();
       const result = await routine(signal, lock);
-      look(); // by the clock, if no timer has run since
+      if (locks.all.some((one) => one.signal.aborted)) look(); // by the clock, if no timer has run since
       if (signal.error !== undefined) throw signal.error;
       return result;
     } finally {
-      done.abort();
-      lock.invalidate();
-      await releaseAll(lock.locks).catch(() => undefined);
+      locks.signal.removeEventListener("abort", look);
+      lock.isOver = true;
+      await release(locks).catch(() => undefined);
     }
   }
 
   async #acquire(resources: string[], duration: number, settings: Partial<Settings>, renew: boolean): Promise<Lock> {
     checkDuration(duration);
     const { retryCount, retryDelay } = { ...this.settings, ...settings };
-    const until = performance.now() + (retryCount === -1 ? Infinity : retryCount * retryDelay);
-    const held = new Map<string, HeldLock>();
-    const attempts = await this.#attempt(async () => {
-      const keys = [...new Set(resources.map(encodeKey))];
-      if (keys.length === 0) throw new InvalidError({ operation: "acquire", detail: "there must be a resource" });
-      try {
-        for (const key of keys.sort()) {
-          // A lock that is not renewed may run out during the wait for the next one.
-          const longest = renew ? [] : [...held.values()].map((lock) => lock.remaining);
-          const wait = Math.max(0, Math.min(until - performance.now(), ...longest));
-          const name = resources.find((resource) => encodeKey(resource) === key) ?? "";
-          held.set(key, await this.#client.acquire(name, { ttl: duration, renew, wait }));
-        }
-        if (keys.length > 1 && !renew) await extendAll(held.values(), duration);
-      } catch (error) {
-        await releaseAll(held.values()).catch(() => undefined);
-        throw error;
-      }
-    });
-    const locks = new Set(resources.map((resource) => held.get(encodeKey(resource))));
-    return new Lock(this, resources, attempts, [...locks].filter((lock) => lock !== undefined));
+    const wait = retryCount === -1 ? Infinity : retryCount * retryDelay;
+    const [attempts, locks] = await this.#attempt(() => acquireAll(this.#client, resources, { ttl: duration, renew, wait }));
+    return new Lock(this, resources, attempts, locks);
   }
 
   /** Makes a call as the one attempt of redlock. */
-  async #attempt(call: () => Promise<void>): Promise<Promise<ExecutionStats>[]> {
-    await call().catch((error: unknown) => {
+  async #attempt<T>(call: () => Promise<T>): Promise<[Promise<ExecutionStats>[], T]> {
+    const value = await call().catch((error: unknown) => {
       throw this.#failure(error);
     });
-    return [this.#stats()];
+    return [[this.#stats()], value];
   }
 
   /** Reports an error of the client, and returns it as redlock does. */
@@ -253,20 +221,9 @@ function checkDuration(duration: number): void {
   if (Math.floor(duration) !== duration) throw new Error("Duration must be an integer value in milliseconds.");
 }
 
-async function extendAll(locks: Iterable<HeldLock>, duration: number): Promise<void> {
-  await all([...locks].map((lock) => lock.extend(duration)));
-}
-
-/** Releases locks. One that is over already is an error, as in redlock. */
-async function releaseAll(locks: Iterable<HeldLock>): Promise<void> {
-  await all([...locks].map(async (lock) => {
-    lock.signal.throwIfAborted();
-    await lock.release();
-  }));
-}
-
-/** Waits for all calls, and throws the first error. */
-async function all(calls: Promise<void>[]): Promise<void> {
-  await Promise.allSettled(calls);
-  await Promise.all(calls);
+/** Releases locks. If they are over already, that is an error, as in redlock. */
+async function release(locks: Locks): Promise<void> {
+  const wasOver = locks.signal.aborted;
+  await locks.release();
+  if (wasOver) throw locks.signal.reason as Error;
 }

@@ -21,14 +21,19 @@ from ._errors import (
     LockReleased,
     LockTimeout,
     LossReason,
+    NotHeld,
     Overloaded,
+    StaleToken,
     Unavailable,
     UnavailableReason,
     UnknownOutcome,
 )
 from ._key import encode_key, shard_of
+from ._leadership import Leader, Leadership
 from ._lease import Event, EventKind, HeldBack, Lease, LockState, Queue
 from ._lock import HeldLock, JeopardyHook, Lock
+from ._locks import Locks
+from ._observe import Observation
 from ._options import Duration, LockOptions, Mode, OnLost
 from ._scope import LockScope
 from ._watch import Watch
@@ -40,7 +45,11 @@ __all__ = [
     "Client",
     "HeldLock",
     "Lock",
+    "Locks",
     "LockScope",
+    "Leader",
+    "Leadership",
+    "Observation",
     "Watch",
     "CacheStats",
     "Lease",
@@ -60,6 +69,8 @@ __all__ = [
     "LockTimeout",
     "LockLost",
     "LockReleased",
+    "NotHeld",
+    "StaleToken",
     "LossReason",
     "UnavailableReason",
     "Unavailable",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from typing import Any
 
 from . import _clock
-from ._errors import LockTimeout, Unavailable, UnknownOutcome
+from ._errors import HoldfastError, LockTimeout, Unavailable, UnknownOutcome
 from ._exchange import Exchange, Request
 from ._failures import refused
-from ._handle import Handle
+from ._handle import Handle, Kind
 from ._handles import Handles
 from ._key import encode_key, normalize
 from ._options import Terms, millis
 from ._pauses import MAX_RESEND
 from ._sender import Answer
+from .fence._claim import MAX_TOKEN
 
 # The wait that one attempt asks for, in seconds. Every attempt renews it. It runs out if the client is gone.
 MAX_WAIT = 60.0
@@ -25,7 +27,7 @@ QUIET_PARTS = 4
 MAX_LATE = 3
 
 # Why a wait may never end, and among how many locks a call looks for its own.
-ITSELF = "this client holds it itself, and locks are not reentrant"
+ITSELF = "this client holds it itself, and locks are not reentrant without reentrant=True"
 MAX_SEARCHED = 64
 
 
@@ -55,21 +57,42 @@ class Acquisition:
         self._begun = _clock.now() if begun is None else begun
         self._id = secrets.token_hex(16)
         self._secret: str | None = None
+        # The leases that are being released, which a reentrant request is not to be granted.
+        self._ended = set[tuple[str, int]]()
         # When the latest attempt cannot matter any more: its wait and a lease granted then are over.
         self._matters = self._begun
 
     async def run(self) -> Handle:
-        """Return the lease of the lock."""
+        """Return the lease of the lock, which another lock may have, too, if the request is reentrant."""
+        if not self._terms.reentrant:
+            return await self._ask()
+        leaving, shared = self._handles.leaving, self._handles.shared.get(Kind.of(self._name, self._terms))
+        self._core.check("acquire", self._name)
+        if shared is not None and shared.held:
+            return shared
+        self._ended = leaving.expect()
+        try:
+            return await self._ask()
+        finally:
+            leaving.forget(self._ended)
+
+    async def _ask(self) -> Handle:
         core, handles = self._core, self._handles
         if self._terms.shared:
             advice = "upgrade all nodes, or use exclusive locks only"
             await handles.deployment.need("sharing", advice, "acquire", self._name)
+        if handles.disconnect:
+            advice = "upgrade all nodes, or leave out release_on_disconnect"
+            await handles.deployment.need("sessions", advice, "acquire", self._name)
+        if self._terms.delay or self._terms.confirm_loss:
+            advice = "upgrade all nodes, or leave out delay and confirm_loss"
+            await handles.deployment.need("delay", advice, "acquire", self._name)
         if self._terms.min_hold:
             advice = "upgrade all nodes, or leave out min_hold"
             await handles.deployment.need("min_hold", advice, "acquire", self._name)
         await handles.deployment.wait()
         self._secret = handles.secret()
-        waits = self._terms.wait != 0 and not self._terms.shared
+        waits = self._terms.wait != 0 and not self._terms.shared and not self._terms.reentrant
         if waits and len(handles.held) < MAX_SEARCHED and any(name == self._name for name, _ in handles.held):
             handles.log_once(f"a call waits for the lock {self._name!r}: {ITSELF}")
         took = 0.0
@@ -101,7 +124,11 @@ class Acquisition:
                 a = await self._run(x)
                 if a.status == "GRANTED" and int(a.lease.get("token", 0)) not in x.given_back:
                     again = True  # nothing is to be withdrawn
-                    return a, Handle(self._handles, self._name, self._key, a, self._terms, self._secret)
+                    handle = self._granted(a)
+                    if handle is not None:
+                        return a, handle
+                    self._id = secrets.token_hex(16)
+                    continue
                 again = self._again(a, x)
                 if not again:
                     error = refused("acquire", self._name, a)
@@ -112,6 +139,18 @@ class Acquisition:
                 x.finish()
                 if not again:
                     self._withdraw(x)
+
+    def _granted(self, a: Answer) -> Handle | None:
+        # The handle of a granted lease; None: it is being released, or is not what was asked for any more.
+        id = self._name, int(a.lease.get("token", 0))
+        if id in self._ended:
+            return None
+        known = self._handles.held.get(id)
+        if known is None:
+            return Handle(self._handles, self._name, self._key, a, self._terms, self._secret, self._id)
+        known.look()
+        fits = known.held and known.kind == Kind.of(self._name, self._terms) and not self._core.closed
+        return known if fits else None
 
     async def _run(self, x: Exchange) -> Answer:
         try:
@@ -161,8 +200,14 @@ class Acquisition:
             m["limit"], m["permits"] = t.limit, t.permits
         if t.metadata:
             m["metadata"] = t.metadata
+        if t.reentrant:
+            m["reentrant"] = True
         if t.ephemeral:
             m["durability"] = "EPHEMERAL"
+        if t.delay:
+            m["delay_ms"] = millis(t.delay)
+        if t.confirm_loss:
+            m["confirm"] = True
         if t.min_hold:
             m["min_hold_ms"] = millis(t.min_hold)
         if self._tokens:
@@ -176,5 +221,25 @@ class Acquisition:
         # full, or the service cannot be reached, the place in the queue and the lease run out by themselves.
         if x.definite:  # mutant: PythonCancelLeavesTheRequest
             return
+        if self._terms.reentrant:
+            self._core.background(self._settle(self._id, self._message()))
+            return
         message = self._core.message(self._secret, request_id=self._id)
         self._core.release_later(self._key, message, self._matters - _clock.now())
+
+    async def _settle(self, id: str, again: dict[str, Any]) -> None:
+        # Takes a reentrant request out of the queue. Without a token that would release a lease that other locks have,
+        # so it names one that no lease has. If the owner holds a lease that has no handle here, or several, of which
+        # the answer shows one, the request may have been granted: repeated, it is answered with the same grant.
+        name, within = self._name, self._matters - _clock.now()
+        message = self._core.message(self._secret, token=MAX_TOKEN, request_id=id)
+        with suppress(HoldfastError):
+            a = await self._core.request("release", name, self._key, message, within)
+            known = (name, int(a.lease.get("token", 0))) in self._handles.held and not a.lease.get("slots")
+            if a.status != "STALE_TOKEN" or known:
+                return
+            for field in ("reentrant", "wait_ms"):  # else it would be granted whatever the owner holds
+                again.pop(field, None)
+            a = await self._core.request("acquire", name, self._key, again | {"request_id": id}, within)
+            if a.status == "GRANTED":
+                self._handles.give_back(a.lease)

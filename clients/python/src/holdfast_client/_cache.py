@@ -75,9 +75,11 @@ class Cache:
         lease = self.leases.get(name)
         return None if lease is None or self.uses % TURN == 0 else lease.take(terms)
 
-    async def acquire(self, name: str, terms: Terms) -> Use | Handle:
-        """Return what take did not: a use, or a lease of the request's own if that cannot be cached now."""
-        begun = _clock.now()
+    async def acquire(self, name: str, terms: Terms, begun: float) -> Use | Handle:
+        """Return what take did not: a use, or a lease of the request's own if that cannot be cached now.
+
+        The caller waits since begun.
+        """
         if self.uses % TURN == 0:
             await asyncio.sleep(0)
         given = await self._given(name, terms, begun)

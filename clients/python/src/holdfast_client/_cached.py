@@ -80,7 +80,8 @@ class CachedLease:
         """Return whether the lease is what a request asks for."""
         t = self._terms
         same = terms.ttl == t.ttl and terms.ephemeral == t.ephemeral and terms.metadata == t.metadata
-        return same and terms.cache > 0
+        after = terms.delay == t.delay and terms.confirm_loss == t.confirm_loss
+        return same and after and terms.cache > 0
 
     def take(self, terms: Terms) -> Use | None:
         """Return a use for a request; None if it has to wait, or needs another lease."""
@@ -94,7 +95,6 @@ class CachedLease:
         self.grown()
         self.open = True
         handle.uses = self
-        handle.on_jeopardy = self._fails
         use = self._give(handle)
         if handle.waiting:
             self.want(handle.waiting)
@@ -178,6 +178,11 @@ class CachedLease:
                 self._give_back()
             self._cache.drop(self)
 
+    def fails(self, error: HoldfastError | None) -> None:
+        """Report to the application that renewals have begun to fail; None: that they succeed again."""
+        if self.use is not None:
+            self.use.fails(error)
+
     def _ready(self) -> Handle | None:
         # The lease, if a use may begin now.
         handle = self.handle
@@ -229,10 +234,6 @@ class CachedLease:
             given.end()
         elif given is not None:
             self.hand_over()
-
-    def _fails(self, error: HoldfastError | None) -> None:
-        if self.use is not None and self.use.on_jeopardy is not None:
-            self.use.on_jeopardy(error)
 
     def _held(self) -> LockHeld:
         handle, message = self.handle, "the lock is held: this client has it, or waits for it"

@@ -51,6 +51,7 @@ class Core:
         closed: the client is closed, or is being closed.
         exchanges: the requests that are not answered yet.
         watches: what ends with the connection or the client, each a function that is called with the reason.
+        observers: functions that are called when the connection was interrupted, since events may have been missed.
     """
 
     def __init__(self, nc: Connection, *, owner: str, timeout: float, prefix: str, client: Client) -> None:
@@ -71,6 +72,7 @@ class Core:
         self.process = Process()
         self.exchanges: set[Exchange] = set()
         self.watches: set[Callable[[HoldfastError], None]] = set()
+        self.observers: set[Callable[[], None]] = set()
         self.loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._background: set[asyncio.Task[None]] = set()
@@ -155,14 +157,14 @@ class Core:
             m["secret"] = secret
         return m
 
-    def release_later(self, key: str, message: dict[str, Any], within: float) -> None:
-        """Release in the background. What is not released in time runs out."""
+    def release_later(self, key: str, message: dict[str, Any], within: float) -> asyncio.Task[None] | None:
+        """Release in the background. What is not released in time runs out. None: too much goes on already."""
 
         async def run() -> None:
             with suppress(HoldfastError):
                 await self.request("release", "", key, message, within)
 
-        self.background(run())
+        return self.background(run())
 
     def close(self) -> None:
         """End the calls and watches of the application. Requests can be sent until end is called."""
@@ -189,6 +191,8 @@ class Core:
         """Send again at once what may have been lost with the last connection."""
         for x in self.exchanges:
             x.reconnected()
+        for observer in tuple(self.observers):
+            observer()
         if self.sender.off:
             self._end_watches(Unavailable("the connection is closed", operation="watch"))
 

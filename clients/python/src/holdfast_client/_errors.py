@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from ._lease import Lease
+from ._lease import HeldBack, Lease
 
 LossReason = Literal["not_held", "not_owner", "stale_token", "deadline", "max_hold"]
 """Why a lock was lost: what the service found, or that its time was over before it was renewed, or its longest hold."""
@@ -26,6 +26,7 @@ class HoldfastError(Exception):
         operation: what was called, such as "acquire".
         resource: the name of the lock; empty for a listing and the like.
         holder: the present lease of the resource, if the service has shown it.
+        held_back: the lost lease that holds the resource back, of a LockHeld; None: none does.
         reason: why the lock was lost, of a LockLost; why no node could decide, of an Unavailable, where that is known;
             else None.
     """
@@ -39,6 +40,7 @@ class HoldfastError(Exception):
         operation: str = "",
         resource: str = "",
         holder: Lease | None = None,
+        held_back: HeldBack | None = None,
         reason: LossReason | UnavailableReason | None = None,
     ) -> None:
         super().__init__(message)
@@ -46,6 +48,7 @@ class HoldfastError(Exception):
         self.operation = operation
         self.resource = resource
         self.holder = holder
+        self.held_back = held_back
         self.reason: LossReason | UnavailableReason | None = reason
 
     def __str__(self) -> str:
@@ -75,6 +78,18 @@ class LockReleased(HoldfastError):
     """The lock was released before."""
 
     code = "released"
+
+
+class NotHeld(HoldfastError):
+    """The lease that was to be broken or confirmed has ended, and no other one holds the resource. Nothing happened."""
+
+    code = "not_held"
+
+
+class StaleToken(HoldfastError):
+    """The token is not that of a lease that could be broken or confirmed; holder is the present one, if it is known."""
+
+    code = "stale_token"
 
 
 class Unavailable(HoldfastError):

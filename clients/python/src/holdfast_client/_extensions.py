@@ -69,6 +69,7 @@ class Extensions(Renewal):
     Attributes:
         session: what the attempts from a number on name; None: nothing.
         over: when the longest hold of the lease is over; NEVER: it has none.
+        ttl: what the attempts ask for. No more than a part of it may be known of the lease: asked.
     """
 
     def __init__(
@@ -82,8 +83,12 @@ class Extensions(Renewal):
         *,
         renews: bool,
         over: float = NEVER,
+        joins: bool = True,
     ) -> None:
-        """Extend the lease of a grant; without renews only when a caller asks for it. Then call begin."""
+        """Extend the lease of a grant; without renews only when a caller asks for it. Then call begin.
+
+        Without joins, without renews and with a longest hold it is in no session.
+        """
         super().__init__(a.sent, a.lease.get("remaining_ms", 0) / 1000, ttl)
         # Weak, so that a lease that has ended is freed at once: to find a circle costs more than a request.
         self._ref = weakref.ref(lease)
@@ -93,6 +98,12 @@ class Extensions(Renewal):
         self._sessions = sessions
         self._renews = renews
         self.over = over
+        self._joins = joins and renews and over == NEVER
+        # For how long the lease is known to last from the sending of a request about it. In a session that ends when
+        # the client is not connected the time for that begins anew with each.
+        self._known = sessions.disconnect if self._joins and sessions.disconnect else NEVER
+        self.ttl = ttl
+        self.asked = min(ttl, self._known)
         # The lease is to be in a session that asks for notices.
         self._listens = False
         # How many tokens the attempts ask for, until an answer shows them; 0: none.
@@ -111,7 +122,9 @@ class Extensions(Renewal):
         self._alarm = Alarm(self._wake)
 
     def begin(self) -> None:
-        """Set the first alarm."""
+        """Set the first alarm. A lease that is to end with the connection joins its session at once."""
+        if self._known < NEVER:
+            self.due = _clock.now()
         self._schedule()
 
     def add(self, lease: Kept) -> None:
@@ -183,9 +196,10 @@ class Extensions(Renewal):
 
     def ask(self, ttl: float) -> None:
         """Have the attempts from now on ask for a TTL."""
-        if ttl != self.asked:
+        if ttl != self.ttl:
             self._change()
-        self.asked = ttl
+        self.ttl = ttl
+        self.asked = min(ttl, self._known)
         self._asks = self._sender.last + 1
 
     def stop(self, error: HoldfastError) -> float:
@@ -220,14 +234,14 @@ class Extensions(Renewal):
         than is left of the longest hold.
         """
         left = self.over - _clock.now()  # mutant: PythonLongestHoldExceeded
-        if left < self.asked:
+        if left < self.ttl:
             if left < self._shortest:
                 self.due = NEVER
                 return
             self.ask(math.floor(left * 1000) / 1000)
         self._name()
         self.order = self._number if "order" in self._deployment.features else 0
-        fields: dict[str, object] = {"ttl_ms": millis(self.asked)}
+        fields: dict[str, object] = {"ttl_ms": millis(self.ttl)}
         if self.session is not None:
             fields["session"] = self.session.id
         if self.order:
@@ -246,7 +260,7 @@ class Extensions(Renewal):
         If its order is above all numbers of this client, another one extends the lease: the next attempt has a higher
         one, and answers the callers.
         """
-        settled = self.answered(id, remaining, order)
+        settled = self.answered(id, min(remaining, self._known), order)
         if settled is None:
             return False
         self._sender.forget(settled)
@@ -256,7 +270,7 @@ class Extensions(Renewal):
                 self.due = _clock.now()
             return True
         if id >= self._asks:
-            self._confirmed = self.asked
+            self._confirmed = self.ttl
         self._answer(id, None)
         return True
 
@@ -297,8 +311,8 @@ class Extensions(Renewal):
     def _name(self) -> None:
         # Has the attempts from now on name the present session of the client, if the lease is to be in one.
         session = None
-        if self._renews and not self._alone and self.over == NEVER:
-            session = self._sessions.of(self._lease.key, self.asked, self._lease.secret, self._listens)
+        if self._joins and not self._alone:
+            session = self._sessions.of(self._lease.key, self.ttl, self._lease.secret, self._listens)
         self._alone = False
         if session is self.session:
             return

@@ -10,11 +10,13 @@ from ._errors import (
     LockLost,
     LockTimeout,
     LossReason,
+    NotHeld,
     Overloaded,
+    StaleToken,
     Unavailable,
     UnknownOutcome,
 )
-from ._lease import Lease
+from ._lease import HeldBack, Lease
 from ._sender import Answer
 
 LOSSES: dict[str, LossReason] = {
@@ -36,6 +38,9 @@ _LOST: dict[LossReason, str] = {
 _REFUSALS: dict[str, tuple[type[HoldfastError], str]] = {
     "HELD": (LockHeld, "the lock is held"),
     "HELD_BACK": (LockHeld, "the lock is held back after its last lease"),
+    "EXPIRED": (NotHeld, "the lease has ended"),
+    "NOT_HELD": (NotHeld, "no lease holds the resource, or holds it back"),
+    "STALE_TOKEN": (StaleToken, "the token is not that of the lease"),
     "TIMEOUT": (LockTimeout, "the wait is over"),
     "INVALID": (Invalid, "the request breaks a rule"),
     "OVERLOADED": (Overloaded, "a limit of the service was reached"),
@@ -54,6 +59,13 @@ def holder_of(a: Answer) -> Lease | None:
     return Lease.parse(a.lease)
 
 
+def held_back_of(a: Answer) -> HeldBack | None:
+    """Return the lost lease that an answer shows to hold the resource back."""
+    if a.status != "HELD_BACK":
+        return None
+    return HeldBack(Lease.parse(a.lease), a.reply.get("left_ms", 0) / 1000)
+
+
 def refused(operation: str, resource: str, a: Answer) -> HoldfastError:
     """Return the error that an answer stands for."""
     kind, says = _REFUSALS.get(a.status, (UnknownOutcome, f"the answer {a.status!r} is not one that this client knows"))
@@ -64,7 +76,14 @@ def refused(operation: str, resource: str, a: Answer) -> HoldfastError:
     elif a.status == "HELD_BACK":
         message += f" (of {a.lease.get('owner', '')!r}, token {a.lease.get('token', '0')})"
     reason = "no_owner" if a.status == "UNAVAILABLE" else None
-    return kind(message, operation=operation, resource=resource, holder=holder, reason=reason)
+    return kind(
+        message,
+        operation=operation,
+        resource=resource,
+        holder=holder,
+        held_back=held_back_of(a),
+        reason=reason,
+    )
 
 
 def lost(operation: str, resource: str, a: Answer) -> LockLost:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 from . import _clock
 from ._alarms import NEVER
@@ -18,26 +18,75 @@ from ._failures import LOSSES, holder_of, lost, lost_by, refused
 from ._hints import Hints, ended
 from ._keeper import Keeper
 from ._lease import Lease
+from ._leaving import Leaving
 from ._options import Terms
 from ._sender import Answer
 from ._sessions import Sessions
-from ._wanted import Wanted
 
 # Losses after which the service may yet hold the lease.
 OVER = ("deadline", "max_hold")
 
 
+class Kind(NamedTuple):
+    """What locks have in common that may share a lease. permits: 0 of an exclusive one."""
+
+    name: str
+    limit: int
+    permits: int
+
+    @staticmethod
+    def of(name: str, terms: Terms) -> Kind:
+        """Return that of a lock with these terms."""
+        return Kind(name, terms.limit, terms.permits if terms.limit else 0)
+
+
 class Parts(Protocol):
-    """The parts of a client that its handles use, and the handles of the leases that are held."""
+    """The parts of a client that its handles use.
+
+    Attributes:
+        held: the handles of the leases that are held.
+        shared: those of them that further locks may share.
+        leaving: the leases that are being released.
+    """
 
     core: Core
     deployment: Deployment
     sessions: Sessions
     ends: Ends
     held: dict[tuple[str, int], Handle]
+    shared: dict[Kind, Handle]
+    leaving: Leaving
+
+    def lost(self, name: str, token: int) -> None:
+        """Remember a lease that was lost."""
+        ...
 
 
-class Uses(Protocol):
+class Shared(Protocol):
+    """A share of a lease, or what gives the lease to one use after another."""
+
+    def interrupt(self) -> None:
+        """Note that the lease is lost, or the client is closed."""
+        ...
+
+    def fails(self, error: HoldfastError | None) -> None:
+        """Note that renewals have begun to fail; None: that they succeed again."""
+        ...
+
+
+class Part(Shared, Protocol):
+    """One lock's share of a lease."""
+
+    def want(self) -> None:
+        """Note that others want the resource."""
+        ...
+
+    def stop(self) -> None:
+        """Note that the lease has ended."""
+        ...
+
+
+class Uses(Shared, Protocol):
     """What gives a lease to one use after another."""
 
     def want(self, waiting: int) -> None:
@@ -52,10 +101,6 @@ class Uses(Protocol):
         """Give the lease back as soon as it is not used."""
         ...
 
-    def interrupt(self) -> None:
-        """Note that the lease is lost, or the client is closed."""
-        ...
-
 
 class Handle:
     """A lease that the client holds: what it is, and how it is given back.
@@ -63,19 +108,23 @@ class Handle:
     Attributes:
         tokens: how many it has.
         waiting: how many requests waited for the resource at the grant.
-        uses: what it is given to; None: to one lock.
+        uses: what gives it to one use after another; None: it is shared by its locks.
+        ttl: what its renewals ask for.
+        kind: the locks that may share it.
         keeper: what keeps it alive: its extensions, or a session.
         found: why it is lost; None: it is not.
         failing: the application knows that renewals fail.
-        on_jeopardy: is called by the loop when renewals begin to fail, with the error, and when they succeed again.
     """
 
-    def __init__(self, parts: Parts, name: str, key: str, a: Answer, terms: Terms, secret: str | None) -> None:
-        """Take over the lease of a grant."""
+    def __init__(
+        self, parts: Parts, name: str, key: str, a: Answer, terms: Terms, secret: str | None, request_id: str = ""
+    ) -> None:
+        """Take over the lease of a grant. request_id is that of its request."""
         lease = a.lease
         self.core = parts.core
         self._deployment = parts.deployment
         self._held = parts.held
+        self._parts = parts
         self.name = name
         self.key = key
         self.secret = secret
@@ -89,36 +138,55 @@ class Handle:
         self.metadata: Mapping[str, str] = lease.get("metadata", {})
         over = a.sent + terms.max_hold if terms.max_hold else NEVER
         self._extensions = Extensions(
-            self, parts.core, parts.deployment, parts.sessions, a, terms.ttl, renews=terms.renew, over=over
+            self,
+            parts.core,
+            parts.deployment,
+            parts.sessions,
+            a,
+            terms.ttl,
+            renews=terms.renew,
+            over=over,
+            joins=not terms.reentrant,
         )
         self.keeper: Keeper = self._extensions
         self._hints = Hints(self, parts.core, parts.ends)
         self.found: LockLost | None = None
-        self._lost: asyncio.Event | None = None  # is made when somebody asks for it
-        self._wanted = Wanted()
-        if self.waiting:
-            self._wanted.note()
+        # The locks that share it, and whether others are known to want the resource.
+        self._shares: list[Part] = []
+        self._wanted = self.waiting > 0
         self.failing = False
-        self.on_jeopardy: Callable[[HoldfastError | None], None] | None = None
         # When the lease is over at the service, too; set when it is not held any more.
         self._ends = 0.0
         self._holding = True
-        self._listeners: list[Callable[[], None]] = []
         self._released: asyncio.Future[HoldfastError | None] | None = None
         self._setting = asyncio.Lock()
         self._sets = 0
         self._held[name, self.token] = self
+        self.kind = Kind.of(name, terms)
+        # The request that was granted, if the lease has a shortest hold, and what the release withdraws.
+        self._request_id = request_id
+        self._withdrawn = ""
+        if not terms.cache:
+            parts.shared[self.kind] = self
         self._extensions.begin()
         self._follow(terms.ttl)
 
     @property
-    def lost(self) -> asyncio.Event:
-        """Is set when the lease is lost."""
-        if self._lost is None:
-            self._lost = asyncio.Event()
-            if self.found is not None:
-                self._lost.set()
-        return self._lost
+    def ttl(self) -> float:
+        """What its renewals ask for."""
+        return self._extensions.ttl
+
+    def join(self, share: Part) -> None:
+        """Add a lock that shares the lease."""
+        self._shares.append(share)
+        if self._wanted:
+            share.want()
+
+    def leave(self, share: Part) -> bool:
+        """Take a lock away. Return whether it was the last one, with which the lease is to be released."""
+        if share in self._shares:
+            self._shares.remove(share)
+        return not self._shares
 
     @property
     def held(self) -> bool:
@@ -141,22 +209,15 @@ class Handle:
         until = keeper.until
         return min(max(until if keeper is self.keeper else 0.0, self._extensions.until), self._extensions.over)
 
-    async def wanted(self, timeout: float | None) -> bool:
-        """Return whether others want the resource as soon as they do, or when the timeout is over."""
-        self.check("wanted")
-        self.listen()
-        known = await self._wanted.wait(timeout)
-        if not known:
-            self.check("wanted")
-        return known
-
     def listen(self) -> None:
         """Learn from now on that others want the resource."""
         self._extensions.listen()
 
     def want(self, waiting: int) -> None:
         """Note that so many requests wait for the resource; 0: it is not known how many."""
-        self._wanted.note()
+        self._wanted = True
+        for share in self._shares:
+            share.want()
         if self.uses is not None:
             self.uses.want(waiting)
 
@@ -185,19 +246,12 @@ class Handle:
         if waiting:
             self.want(waiting)
 
-    def when_lost(self, listener: Callable[[], None]) -> None:
-        """Have a function called by the loop when the lease is lost."""
-        self._listeners.append(listener)
-        if self.found is not None:
-            asyncio.get_running_loop().call_soon(listener)
-
     def interrupt(self) -> None:
-        """Have the listeners called, because the lease is lost or the client is closed."""
+        """Report that the lease is lost or the client is closed."""
         if self.uses is not None:
             self.uses.interrupt()
-        for listener in self._listeners:
-            self.core.loop.call_soon(listener)
-        self._listeners.clear()
+        for share in tuple(self._shares):
+            share.interrupt()
 
     def look(self) -> None:
         """End the lease if it is over by the clock. A timer may be late."""
@@ -256,7 +310,8 @@ class Handle:
         self.core.process.check("release", self.name)
         self.look()
         if self.found is not None:
-            self._post_release()
+            if not self._shares:
+                self._post_release()
             raise self._again(self.found, "release")
         released = self._released
         if released is None:
@@ -282,14 +337,22 @@ class Handle:
 
     def detach(self) -> None:
         """Hold the lease no more, because it is released."""
+        if self._holding:
+            self._parts.leaving.begin(self.name, self.token)
         self._holding = False
         self._stop(LockReleased("the lock was released", operation="extend", resource=self.name))
+        self._shares.clear()
 
     def discard(self) -> None:
         """Hold the lease no more. It is given back by another way."""
         self._extensions.forsake()
         self.detach()
-        self._extensions.leave()
+        self._left_service()
+
+    def forget(self) -> None:
+        """Have the release leave no rest of a shortest hold behind, unless another lock shares the lease."""
+        if self._terms.min_hold and len(self._shares) == 1:
+            self._withdrawn = self._request_id
 
     def message(self, **fields: object) -> dict[str, Any]:
         """Return a request about the lease. Without fields it is the one that releases it."""
@@ -306,7 +369,7 @@ class Handle:
             raise
         else:
             self._settle(self._outcome(answer))
-            self._extensions.leave()
+            self._left_service()
 
     def _settle(self, outcome: HoldfastError | None) -> None:
         # Notes that the lease is released, or why not. Later calls have no effect.
@@ -315,7 +378,10 @@ class Handle:
 
     async def _request_release(self, within: float) -> Answer:
         urgent = self.uses is not None  # others wait for it, and it for nobody
-        return await self.core.request("release", self.name, self.key, self.message(), within, urgent=urgent)
+        message = self.message()
+        if self._withdrawn:
+            message = self.core.message(self.secret, request_id=self._withdrawn)
+        return await self.core.request("release", self.name, self.key, message, within, urgent=urgent)
 
     def _release_later(self) -> None:
         # Releases the lease in the background. If that is not known to have had its effect, the session that the lease
@@ -341,11 +407,16 @@ class Handle:
 
     def _ended(self, _: asyncio.Task[None] | None) -> None:
         # Nothing more is done to release the lease.
-        self._extensions.leave()
+        self._left_service()
         self._settle(UnknownOutcome("no answer", operation="release", resource=self.name))
 
+    def _left_service(self) -> None:
+        # The release is answered, or given up.
+        self._extensions.leave()
+        self._parts.leaving.over(self.name, self.token)
+
     def _outcome(self, a: Answer) -> HoldfastError | None:
-        if a.status == "RELEASED":
+        if a.status == "RELEASED" or (self._withdrawn and a.status == "CANCELLED"):
             return None
         if a.status in LOSSES:
             if a.status != "EXPIRED" and not a.alone:
@@ -404,6 +475,8 @@ class Handle:
         token = int(lease["token"])
         if token > self.token:
             self._held[self.name, token] = self._held.pop((self.name, self.token))
+            self._share_no_more()
+            self.kind = Kind(self.name, lease.get("limit", 0), len(lease.get("slots", ())))
             self.token = token
             self.fence, self.slots = lease.get("fence", ""), tuple(lease.get("slots", ()))
         self.tokens = max(self.tokens, lease.get("tokens", 1))
@@ -414,8 +487,10 @@ class Handle:
             return
         self.failing = cause is not None
         error = None if cause is None else Unavailable(cause, operation="extend", resource=self.name)
-        if self.on_jeopardy is not None:
-            self.core.loop.call_soon(self.on_jeopardy, error)
+        if self.uses is not None:
+            self.uses.fails(error)
+        for share in self._shares:
+            share.fails(error)
 
     def end(self, operation: str, a: Answer) -> None:
         """End the lease, because this answer says that it is lost."""
@@ -429,17 +504,22 @@ class Handle:
     def _lose(self, error: LockLost) -> None:
         self._holding = False
         self.found = error
+        self._parts.lost(self.name, self.token)
         self._stop(error)
         self._extensions.leave()
-        if self._lost is not None:
-            self._lost.set()
         self.interrupt()
 
     def _stop(self, error: HoldfastError) -> None:
         self._hints.stop()
-        self._wanted.end()
+        for share in self._shares:
+            share.stop()
         self._ends = self._extensions.stop(error)
         self._held.pop((self.name, self.token), None)
+        self._share_no_more()
+
+    def _share_no_more(self) -> None:
+        if self._parts.shared.get(self.kind) is self:
+            del self._parts.shared[self.kind]
 
     def _follow(self, ttl: float) -> None:
         if not self._terms.ephemeral:  # the end of an ephemeral lease makes no event

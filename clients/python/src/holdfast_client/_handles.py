@@ -16,10 +16,13 @@ from ._core import Core
 from ._deployment import Deployment
 from ._ends import Ends
 from ._errors import HoldfastError, UnknownOutcome
-from ._handle import Handle
+from ._handle import Handle, Kind
 from ._key import encode_key
+from ._leaving import Leaving
 from ._sessions import Sessions
 
+# How many leases a client remembers that it has lost. A late answer comes within seconds.
+MAX_LOSSES = 4096
 # How many leases are released at a time when the client is closed.
 RELEASES_AT_ONCE = 256
 
@@ -29,16 +32,35 @@ class Handles:
 
     Attributes:
         held: the leases, by resource and token.
+        shared: the latest of each kind, which further locks may share.
+        leaving: those that are being released.
+        disconnect: for how many seconds the client may not be connected; 0: for as long as it has leases.
         secret_hash: the SHA-256 of the secret of new leases, in base64.
     """
 
     def __init__(
-        self, nc: Connection, *, owner: str, timeout: float, prefix: str, use_sessions: bool, secret: bytes
+        self,
+        nc: Connection,
+        *,
+        owner: str,
+        timeout: float,
+        prefix: str,
+        use_sessions: bool,
+        secret: bytes,
+        disconnect: float,
     ) -> None:
         self.core = Core(nc, owner=owner, timeout=timeout, prefix=prefix, client=self)
         self.held: dict[tuple[str, int], Handle] = {}
+        self.shared: dict[Kind, Handle] = {}
+        self.leaving = Leaving()
+        self.disconnect = disconnect
+        # The latest leases that were lost. A late answer may grant one of them once more, and who has lost a lock may
+        # still be at work: a release would let the next holder in, also where a delay is to keep it out.
+        self.losses: dict[tuple[str, int], None] = {}
         self.deployment = Deployment(self.core)
-        self.sessions = Sessions(self.core, self.deployment, self.held, self._wanted, enabled=use_sessions)
+        self.sessions = Sessions(
+            self.core, self.deployment, self.held, self._wanted, enabled=use_sessions, disconnect=disconnect
+        )
         self.deployment.divided = self.sessions.divide
         self.ends = Ends(self.core)
         self._logged = False
@@ -60,9 +82,22 @@ class Handles:
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
         if (name, token) in self.held or lease.get("owner") != self.core.owner:  # mutant: PythonSecondGrantGivenBack
             return False
+        if (name, token) in self.losses or self.leaving.has(name, token):
+            return False
+        self.leaving.begin(name, token)
         message = self.core.message(self.secret(), token=token)
-        self.core.release_later(encode_key(name), message, lease.get("ttl_ms", 0) / 1000)
+        task = self.core.release_later(encode_key(name), message, lease.get("ttl_ms", 0) / 1000)
+        if task is None:
+            self.leaving.over(name, token)
+        else:
+            task.add_done_callback(lambda _: self.leaving.over(name, token))
         return True
+
+    def lost(self, name: str, token: int) -> None:
+        """Remember a lease that was lost."""
+        self.losses[name, token] = None
+        if len(self.losses) > MAX_LOSSES:
+            del self.losses[next(iter(self.losses))]
 
     async def close(self) -> None:
         """Release all locks, end all calls, and wait for what goes on, no longer than the timeout."""

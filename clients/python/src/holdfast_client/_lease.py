@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -74,6 +74,12 @@ class HeldBack:
 
     lease: Lease
     left: float
+
+    @staticmethod
+    def parse(m: Mapping[str, Any]) -> HeldBack:
+        """Return the lost lease of a listing, which has what is left of the delay in the place of what remains."""
+        lease = Lease.parse(m)
+        return HeldBack(replace(lease, remaining=0.0), lease.remaining)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from . import _clock
-from ._errors import HoldfastError, LossReason
-from ._handle import Handle
+from ._errors import HoldfastError, LockLost, LossReason
 from ._options import Duration, check_metadata, check_ttl, seconds
-from ._use import Use
+from ._share import Share
 from .fence._claim import Claim
+
+
+def reason_of(found: LockLost | None) -> LossReason | None:
+    """Return why a lock was lost; None if it was not."""
+    return None if found is None else cast("LossReason | None", found.reason)
 
 
 class HeldLock:
@@ -19,7 +23,7 @@ class HeldLock:
 
     __slots__ = ("_handle",)
 
-    def __init__(self, handle: Handle | Use) -> None:
+    def __init__(self, handle: Share) -> None:
         self._handle = handle
 
     def __repr__(self) -> str:
@@ -71,8 +75,7 @@ class HeldLock:
     @property
     def reason(self) -> LossReason | None:
         """Why the lock was lost; None if it was not."""
-        found = self._handle.found
-        return None if found is None else cast("LossReason | None", found.reason)
+        return reason_of(self._handle.found)
 
     def headers(self, slot: int | None = None) -> dict[str, str]:
         """Return the headers that carry the claim to the protected resource, over NATS or HTTP.

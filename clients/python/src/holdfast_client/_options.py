@@ -27,6 +27,11 @@ MAX_PERMITS = 1000
 MIN_TTL = 0.1
 MAX_TTL = 24 * 3600.0
 MAX_OWNER_BYTES = 256
+# The bounds of the time for which a client may not be connected, in seconds.
+MIN_DISCONNECT = 5.0
+MAX_DISCONNECT = 24 * 3600.0
+# The longest delay of a lost lease, in seconds.
+MAX_DELAY = 3600.0
 MIN_SECRET_BYTES = 16
 MAX_SECRET_BYTES = 64
 
@@ -103,6 +108,14 @@ class LockOptions(TypedDict, total=False):
         metadata: what the service shows of the lease; None, the default: nothing.
         ephemeral: the lease is only in the memory of a node, and ends with it; False by default.
         renew: the lease is renewed, which is the default; else it runs out by its TTL unless Lock.extend is called.
+        reentrant: a lock that this client holds already is had again, under the same token: the lease ends with the
+            last release of the locks that share it. Of a shared lock, with the same permits and limit. Clients that
+            share an owner and a secret have it again, too; there it ends with the first release. False by default.
+        delay: for how many seconds nobody but its owner is granted the resource after the lease was lost, at most an
+            hour; None, the default: none. It gives a holder whose writes are not checked the time to stop. It needs the
+            feature "delay" of the deployment.
+        confirm_loss: the resource is held back after a loss until Client.confirm says that the holder can do no more
+            harm; with delay, until the first of both. False by default. It needs the feature "delay", too.
         min_hold: for how many seconds nobody is granted the resource after this lock was, however short it is held;
             None, the default: none. It needs the feature "min_hold" of the deployment.
         max_hold: after how many seconds the lock counts as lost, although it is renewed; None, the default: never.
@@ -119,6 +132,9 @@ class LockOptions(TypedDict, total=False):
     metadata: Mapping[str, str] | None
     ephemeral: bool
     renew: bool
+    reentrant: bool
+    delay: Duration | None
+    confirm_loss: bool
     min_hold: Duration | None
     max_hold: Duration | None
     cache: Duration | None
@@ -126,7 +142,7 @@ class LockOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is asked for with a lock, checked. Of min_hold, max_hold and cache 0 stands for none."""
+    """What is asked for with a lock, checked. Of delay, min_hold, max_hold and cache 0 stands for none."""
 
     ttl: float
     wait: float | None
@@ -135,6 +151,9 @@ class Terms:
     metadata: dict[str, str]
     ephemeral: bool
     renew: bool
+    reentrant: bool = False
+    delay: float = 0.0
+    confirm_loss: bool = False
     min_hold: float = 0.0
     max_hold: float = 0.0
     cache: float = 0.0
@@ -176,6 +195,13 @@ def check_terms(default_ttl: float, options: LockOptions, default_cache: float =
     if shortest and (shared or ephemeral):
         other = "ephemeral" if ephemeral else "limit or the mode shared"
         raise Invalid(f"min_hold cannot be given with {other}; leave out one of them")
+    reentrant = options.get("reentrant", False)
+    if reentrant and longest:
+        raise Invalid("max_hold cannot be given with reentrant: others may extend the lease; leave out one of them")
+    delay, confirm_loss = options.get("delay"), options.get("confirm_loss", False)
+    delayed = 0.0 if delay is None else seconds("delay", delay, 0, MAX_DELAY)
+    if ephemeral and (delayed or confirm_loss):
+        raise Invalid("delay and confirm_loss cannot be given with ephemeral; leave out one of them")
     return Terms(
         ttl=min(length, longest) if longest else length,
         wait=None if wait is None else seconds("wait", wait, 0),
@@ -184,21 +210,39 @@ def check_terms(default_ttl: float, options: LockOptions, default_cache: float =
         metadata=check_metadata(options.get("metadata")),
         ephemeral=ephemeral,
         renew=renew,
+        reentrant=reentrant,
+        delay=delayed,
+        confirm_loss=confirm_loss,
         min_hold=shortest,
         max_hold=longest,
-        cache=_cache_of(idle, default_cache, shared=shared, min_hold=shortest, max_hold=longest, renew=renew),
+        cache=_cache_of(
+            idle,
+            default_cache,
+            {
+                "limit or the mode shared": shared,
+                "min_hold": shortest > 0,
+                "max_hold": longest > 0,
+                "renew=False": not renew,
+                "reentrant": reentrant,
+            },
+        ),
     )
 
 
-def _cache_of(
-    idle: Duration | None, default: float, *, shared: bool, min_hold: float, max_hold: float, renew: bool
-) -> float:
+def _cache_of(idle: Duration | None, default: float, others: Mapping[str, bool]) -> float:
     # The idle time of a lock with these options. That of the client does not concern locks that cannot be cached.
-    if not shared and not min_hold and not max_hold and renew:
+    other = next((name for name, given in others.items() if given), None)
+    if other is None:
         return default if idle is None else check_cache(idle)
     if idle is None or check_cache(idle) == 0:
         return 0.0
-    other = (
-        "limit or the mode shared" if shared else "min_hold" if min_hold else "max_hold" if max_hold else "renew=False"
-    )
     raise Invalid(f"cache cannot be given with {other}; leave out one of them")
+
+
+def check_disconnect(value: Duration | None, *, sessions: bool) -> float:
+    """Return for how many seconds a client may not be connected; 0 for None: without a bound."""
+    if value is None:
+        return 0.0
+    if not sessions:
+        raise Invalid("release_on_disconnect cannot be given with sessions=False: it needs a session")
+    return millis(seconds("release_on_disconnect", value, MIN_DISCONNECT, MAX_DISCONNECT)) / 1000

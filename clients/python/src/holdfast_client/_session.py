@@ -82,8 +82,12 @@ class Session:
         terms: SessionTerms,
         keep_secret: str | None,
         closed: Callable[[Session], None],
+        disconnect: float = 0.0,
     ) -> None:
-        """Begin a session. Its keeps have keep_secret if it is not None; closed is called when it is over."""
+        """Begin a session. Its keeps have keep_secret if it is not None; closed is called when it is over.
+
+        disconnect is after how many seconds without a connection it may end; 0: it does not end because of that.
+        """
         self._core = core
         self._rights = rights
         self._closed = closed
@@ -91,6 +95,10 @@ class Session:
         self.id = secrets.token_hex(16)
         self.label = hashlib.sha256(self.id.encode()).hexdigest()[:8]
         self._fields: dict[str, Any] = {"ttl_ms": millis(terms.ttl)}
+        # For how long its leases are known to last from the sending of a keep.
+        self._known = min(terms.ttl, disconnect) if disconnect else terms.ttl
+        if disconnect:
+            self._fields |= {"disconnect_ms": millis(disconnect), "alive": core.sender.notices}
         if keep_secret is not None:
             self._fields["secret"] = keep_secret
         # Receives the resources for which others wait; None: no lease asks for that.
@@ -139,7 +147,7 @@ class Session:
         if self._over:
             return
         if self._renewal is None:
-            self._renewal = Renewal(sent, self.terms.ttl, self.terms.ttl)
+            self._renewal = Renewal(sent, self._known, self._known)
             self._send(self._renewal)
         self._moved = _clock.now()
         if sent > self._covers:
@@ -196,7 +204,7 @@ class Session:
     def _latest(self, renewal: Renewal) -> float:
         # When keeps are given up that have no answer. The leases then have a third of their TTL left, in which each is
         # renewed by itself: the user may not be permitted to send keeps any more.
-        return renewal.until - self.terms.ttl / 3
+        return renewal.until - self._known / 3
 
     def _schedule(self, renewal: Renewal) -> None:
         self._core.alarms.set(self._alarm, min(renewal.due, self._latest(renewal)))
@@ -240,7 +248,7 @@ class Session:
     def _kept(self, renewal: Renewal, a: Answer) -> None:
         # If the session may have lost a lease, each of them is asked for by its own extension, and those that are held
         # are covered again.
-        settled = renewal.answered(a.id, self.terms.ttl)
+        settled = renewal.answered(a.id, self._known)
         if settled is None:
             return
         self._core.sender.forget(settled)
@@ -263,4 +271,4 @@ class Session:
         if a.sent > self._moved and self.users == len(self._covered):
             self._proved = a.sent
             return a.reply.get("held", 0) == self.users
-        return a.sent < self._proved + self.terms.ttl
+        return a.sent < self._proved + self._known

@@ -13,7 +13,13 @@ MAX_TTLS = 16
 
 
 class Sessions:
-    """The sessions of a client: at most one for each shard and TTL. A single lock has one only for notices."""
+    """The sessions of a client: at most one for each shard and TTL.
+
+    A single lock has one only for notices, and if it is to end with the connection.
+
+    Attributes:
+        disconnect: for how many seconds the client may not be connected; 0: without a bound.
+    """
 
     def __init__(
         self,
@@ -23,6 +29,7 @@ class Sessions:
         wanted: Callable[[list[str]], None],
         *,
         enabled: bool,
+        disconnect: float = 0.0,
     ) -> None:
         """Have no session yet.
 
@@ -32,12 +39,15 @@ class Sessions:
             held: the leases of the client.
             wanted: receives the resources for which others wait, as keeps are answered.
             enabled: without it there is never a session.
+            disconnect: for how many seconds the client may not be connected, after which its leases may end; 0: they
+                do not end because of that.
         """
         self._core = core
         self._deployment = deployment
         self._held = held
         self._wanted = wanted
         self._enabled = enabled
+        self.disconnect = disconnect
         self._rights = Rights()
         self._current: dict[SessionTerms, Session] = {}
 
@@ -48,14 +58,16 @@ class Sessions:
         """
         features = self._deployment.features
         notices = notices and "notices" in features
-        few = len(self._held) < 2 and not notices
+        few = len(self._held) < 2 and not notices and not self.disconnect
         if not self._enabled or few or "sessions" not in features or self._rights.refused():
             return None
         terms = SessionTerms(self._core.sender.router.shard(key), ttl, secret)
         session = self._current.get(terms)
         if session is None and len({t.ttl for t in self._current} | {ttl}) <= MAX_TTLS:
             keep_secret = secret if "keep_secret" in features else None
-            session = self._current[terms] = Session(self._core, self._rights, terms, keep_secret, self._drop)
+            session = self._current[terms] = Session(
+                self._core, self._rights, terms, keep_secret, self._drop, self.disconnect
+            )
         if session is not None and notices:
             # Through a service import, where there are no batches, the service cannot reach the subject.
             session.listen(self._wanted, self._core.sender.notices if "batch" in features else None)

@@ -49,7 +49,7 @@ class Watch:
     def __init__(self, core: Core, pattern: str) -> None:
         self._core = core
         self._subject = f"{core.prefix}.event.{check_pattern(pattern, 'watch')}"
-        self._events: deque[Event] = deque()
+        self._events: deque[Event | None] = deque()
         self._known: OrderedDict[str, None] = OrderedDict()
         self._subscription: Subscription | None = None
         self._begun = False
@@ -61,6 +61,13 @@ class Watch:
         return self
 
     async def __anext__(self) -> Event:
+        while True:
+            event = await self.step()
+            if event is not None:
+                return event
+
+    async def step(self) -> Event | None:
+        """Return the next event; None: the connection was interrupted, so events may have been missed."""
         if not self._begun:
             await self._begin()
         while True:
@@ -91,6 +98,7 @@ class Watch:
             return
         self._begun = True
         self._core.watches.add(self._end)
+        self._core.observers.add(self._missed)
         try:
             await self._core.join(self._subscribe())
         except BaseException:
@@ -130,10 +138,16 @@ class Watch:
         self._events.append(event)
         self._changed.set()
 
+    def _missed(self) -> None:
+        if not self._events or self._events[-1] is not None:
+            self._events.append(None)
+            self._changed.set()
+
     def _end(self, error: HoldfastError | None) -> None:
         if self._error is None:
             self._error = error
         self._core.watches.discard(self._end)
+        self._core.observers.discard(self._missed)
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
             self._core.spawn(_unsubscribe(subscription))

@@ -18,10 +18,10 @@ import atexit
 import concurrent.futures
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import ContextDecorator, suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Generic, Protocol, Self, TypeVar, Unpack
 
 from nats.aio.client import Client as Connection
 
@@ -30,15 +30,21 @@ from ._client import Client as AsyncClient
 from ._connect import connect
 from ._core import Process
 from ._errors import Closed, HoldfastError, LockLost
-from ._lease import Event, Lease, LockState, Queue
+from ._leadership import HeldLeadership, Leader
+from ._leadership import Leadership as AsyncLeadership
+from ._lease import Event, HeldBack, Lease, LockState, Queue
 from ._lock import HeldLock
 from ._lock import Lock as AsyncLock
+from ._locks import HeldLocks
+from ._locks import Locks as AsyncLocks
+from ._observe import Observation as AsyncObservation
 from ._options import Duration, LockOptions
 from ._watch import Watch as AsyncWatch
 
-__all__ = ["Client", "Lock", "LockScope", "Watch", "JeopardyHook"]
+__all__ = ["Client", "Lock", "Locks", "LockScope", "Leadership", "Observation", "Watch", "JeopardyHook"]
 
 T = TypeVar("T")
+S = TypeVar("S", covariant=True)
 
 JeopardyHook = Callable[["Lock", HoldfastError | None], None]
 """Is called when the renewal of a lock begins to fail, with the error, and with None when it has succeeded again.
@@ -171,6 +177,8 @@ class Client:
         secret: 16 to 64 bytes that protect the locks, to be shared by clients that release one another's locks;
             None: random ones.
         on_jeopardy: is called once when the renewal of a lock begins to fail, and once when it is safe again.
+        release_on_disconnect: after how many seconds without a connection, at least 5, the locks are released if others
+            wait for them; None: they stay until their TTL is over.
 
     Raises:
         Unavailable: no server can be reached, or NATS refuses the login.
@@ -189,10 +197,11 @@ class Client:
         cache: Duration = 0.0,
         secret: bytes | None = None,
         on_jeopardy: JeopardyHook | None = None,
+        release_on_disconnect: Duration | None = None,
     ) -> None:
         options: dict[str, Any] = dict(servers) if isinstance(servers, Mapping) else {"servers": servers}
         self._on_jeopardy = on_jeopardy
-        self._locks: weakref.WeakValueDictionary[tuple[str, int], Lock] = weakref.WeakValueDictionary()
+        self._locks: weakref.WeakValueDictionary[AsyncLock, Lock] = weakref.WeakValueDictionary()
         self._closing = threading.Lock()
         self._loop = _Loop()
 
@@ -209,6 +218,7 @@ class Client:
                     cache=cache,
                     secret=secret,
                     on_jeopardy=None if on_jeopardy is None else self._jeopardy,
+                    release_on_disconnect=release_on_disconnect,
                 )
             except BaseException:
                 await nc.close()
@@ -233,7 +243,7 @@ class Client:
         """The name of the holder in the service."""
         return self._client.owner
 
-    def lock(self, name: str, **options: Unpack[LockOptions]) -> LockScope:
+    def lock(self, name: str, **options: Unpack[LockOptions]) -> LockScope[Lock]:
         """Return a block that runs under a lock: `with client.lock("orders.42") as lock:`.
 
         The options, and the errors of entering the block, are those of acquire. The lock is released at the end of
@@ -250,10 +260,52 @@ class Client:
         async def acquire() -> Lock:
             return self._wrap(await self._client.acquire(name, **options))
 
-        async def release(lock: Lock) -> None:
-            await lock._lock.release()  # pyright: ignore[reportPrivateUsage]
+        return self._loop.call(acquire, _release)
 
-        return self._loop.call(acquire, release)
+    def lock_all(self, names: Iterable[str], **options: Unpack[LockOptions]) -> LockScope[Locks]:
+        """Return a block that runs under several locks: `with client.lock_all(["a", "b"]) as locks:`."""
+        given = list(names) if not isinstance(names, str) else names
+        return LockScope(lambda: self.acquire_all(given, **options))
+
+    def acquire_all(self, names: Iterable[str], **options: Unpack[LockOptions]) -> Locks:
+        """Lock several resources, all of them or none. See holdfast_client.Client.acquire_all."""
+
+        async def acquire() -> Locks:
+            return Locks(self._loop, await self._client.acquire_all(names, **options))
+
+        return self._loop.call(acquire, _release)
+
+    def lead(self, name: str, value: str = "", **options: Unpack[LockOptions]) -> LockScope[Leadership]:
+        """Return a block that runs while this client leads an election: `with client.lead("cron") as leadership:`."""
+        return LockScope(lambda: self.campaign(name, value, **options))
+
+    def campaign(self, name: str, value: str = "", **options: Unpack[LockOptions]) -> Leadership:
+        """Wait until this client leads an election. See holdfast_client.Client.campaign."""
+
+        async def campaign() -> Leadership:
+            return Leadership(self._loop, await self._client.campaign(name, value, **options))
+
+        return self._loop.call(campaign, _release)
+
+    def leader(self, name: str) -> Leader:
+        """Return who leads an election now. The errors are those of holdfast_client.Client.get."""
+        return self._loop.call(lambda: self._client.leader(name), None)
+
+    def observe(self, name: str) -> Observation:
+        """Return who leads an election, from now on, as an iterator: `with client.observe("cron") as leaders:`."""
+
+        async def begin() -> AsyncObservation:
+            return self._client.observe(name)
+
+        return Observation(self._loop, self._loop.call(begin, None))
+
+    def break_lock(self, name: str, token: int, reason: str = "") -> None:
+        """Take a lock away from its holder. The errors are those of holdfast_client.Client.break_lock."""
+        self._loop.call(lambda: self._client.break_lock(name, token, reason), None)
+
+    def confirm(self, name: str, token: int, *, by: str = "", how: str = "") -> None:
+        """Say that the holder of a lost lease can do no more harm. See holdfast_client.Client.confirm."""
+        self._loop.call(lambda: self._client.confirm(name, token, by=by, how=how), None)
 
     def get(self, name: str) -> LockState:
         """Return what the service knows of a resource. The errors are those of holdfast_client.Client.get."""
@@ -261,13 +313,19 @@ class Client:
 
     def list(self, pattern: str = "") -> Iterator[Lease]:
         """Yield the leases that are held. The errors are those of holdfast_client.Client.list."""
-        leases = self._client.list(pattern)
+        return self._each(self._client.list(pattern))
+
+    def lost(self, pattern: str = "") -> Iterator[HeldBack]:
+        """Yield the lost leases that hold resources back. The errors are those of holdfast_client.Client.lost."""
+        return self._each(self._client.lost(pattern))
+
+    def _each(self, items: AsyncGenerator[T]) -> Iterator[T]:
         try:
-            while (lease := self._loop.call(lambda: _step(leases), None)) is not None:
-                yield lease
+            while (item := self._loop.call(lambda: _step(items), None)) is not None:
+                yield item
         finally:
             if self._loop.alive:
-                self._loop.call(leases.aclose, None)
+                self._loop.call(items.aclose, None)
 
     def longest_queues(self, pattern: str = "", limit: int = 100) -> tuple[Queue, ...]:
         """Return the resources for which most requests wait, as holdfast_client.Client.longest_queues does."""
@@ -325,9 +383,9 @@ class Client:
 
     def _wrap(self, lock: AsyncLock) -> Lock:
         # The loop calls this. A lock that the application has dropped is kept by the task that waits for its loss.
-        wrapped = self._locks.get((lock.name, lock.token))
+        wrapped = self._locks.get(lock)
         if wrapped is None:
-            wrapped = self._locks[lock.name, lock.token] = Lock(self._loop, lock)
+            wrapped = self._locks[lock] = Lock(self._loop, lock)
         return wrapped
 
     def _jeopardy(self, lock: AsyncLock, error: HoldfastError | None) -> None:
@@ -335,35 +393,41 @@ class Client:
         self._on_jeopardy(self._wrap(lock), error)
 
 
-class Lock(HeldLock):
-    """A lock that is held, until it is released or lost. Its client renews it. Threads may share it.
+class _Losable(Protocol):
+    """What a client of asyncio holds: a lock, several of them, or a leadership."""
 
-    It is made by Client.acquire and Client.lock.
-    """
+    @property
+    def lost(self) -> asyncio.Event: ...
 
-    def __init__(self, loop: _Loop, lock: AsyncLock) -> None:
-        super().__init__(lock._handle)
+    def check(self) -> None: ...
+
+
+class _Held:
+    """What the loop of a client holds, for threads."""
+
+    def __init__(self, loop: _Loop, held: _Losable, release: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._loop = loop
-        self._lock = lock
+        self._held = held
+        self._give_back = release
         self._lost = threading.Event()
         self._watcher = loop.spawn(self._watch())
 
     async def _watch(self) -> None:
-        await self._lock.lost.wait()
+        await self._held.lost.wait()
         self._lost.set()
 
     @property
     def lost(self) -> threading.Event:
-        """An event that is set when the lock is lost, and not when it is released.
+        """An event that is set when it is lost, and not when it is released.
 
         Raises:
-            Closed: the lock belongs to the parent process; no event would come.
+            Closed: it belongs to the parent process; no event would come.
         """
         self._loop.process.check()
         return self._lost
 
     def check(self) -> None:
-        """Do nothing if the lock is held at this moment.
+        """Do nothing if it is held at this moment.
 
         Raises:
             LockLost: it is lost.
@@ -372,9 +436,32 @@ class Lock(HeldLock):
         """
 
         async def check() -> None:
-            self._lock.check()
+            self._held.check()
 
         self._loop.call(check, None)
+
+    async def _release(self) -> None:
+        try:
+            await self._give_back()
+        finally:
+            if not self._held.lost.is_set():
+                self._watcher.cancel()
+
+
+async def _release(held: _Held) -> None:
+    await held._release()  # pyright: ignore[reportPrivateUsage]
+
+
+class Lock(_Held, HeldLock):
+    """A lock that is held, until it is released or lost. Its client renews it. Threads may share it.
+
+    It is made by Client.acquire and Client.lock.
+    """
+
+    def __init__(self, loop: _Loop, lock: AsyncLock) -> None:
+        HeldLock.__init__(self, lock._handle)
+        _Held.__init__(self, loop, lock, lock.release)
+        self._lock = lock
 
     def wanted(self, timeout: Duration | None = None) -> bool:
         """Wait until others want the resource. See holdfast_client.Lock.wanted; a timeout of 0 looks only."""
@@ -390,44 +477,98 @@ class Lock(HeldLock):
 
     def release(self) -> None:
         """Give the lock back. The errors are those of holdfast_client.Lock.release."""
-
-        async def release() -> None:
-            try:
-                await self._lock.release()
-            finally:
-                if not self._lock.lost.is_set():
-                    self._watcher.cancel()
-
-        self._loop.call(release, None)
+        self._loop.call(self._release, None)
 
 
-class LockScope:
-    """A block of `with` under a lock, made by Client.lock. It can be entered once.
+class Locks(_Held, HeldLocks):
+    """Several locks that are held as a whole, until they are released or the first is lost. Threads may share them.
+
+    They are made by Client.acquire_all and Client.lock_all.
+    """
+
+    def __init__(self, loop: _Loop, locks: AsyncLocks) -> None:
+        HeldLocks.__init__(self, locks._handle)
+        _Held.__init__(self, loop, locks, locks.release)
+        self._async = locks
+
+    @property
+    def all(self) -> tuple[HeldLock, ...]:
+        """The locks, in the order of their keys. They are released with the set."""
+        return self._locks
+
+    def extend(self, ttl: Duration) -> None:
+        """Have each of the leases last ttl from now. The errors are those of holdfast_client.Locks.extend."""
+        self._loop.call(lambda: self._async.extend(ttl), None)
+
+    def release(self) -> None:
+        """Give all locks back. The errors are those of holdfast_client.Locks.release."""
+        self._loop.call(self._release, None)
+
+
+class Leadership(_Held, HeldLeadership):
+    """The time for which this client leads an election, made by Client.campaign and Client.lead."""
+
+    def __init__(self, loop: _Loop, leadership: AsyncLeadership) -> None:
+        HeldLeadership.__init__(self, leadership._handle)
+        _Held.__init__(self, loop, leadership, leadership.resign)
+        self._leadership = leadership
+
+    def proclaim(self, value: str) -> None:
+        """Publish another value. The errors are those of holdfast_client.Lock.set."""
+        self._loop.call(lambda: self._leadership.proclaim(value), None)
+
+    def resign(self) -> None:
+        """End the leadership, so that the next candidate leads at once. The errors are those of Lock.release."""
+        self._loop.call(self._release, None)
+
+
+class _Scoped(Protocol):
+    """What a block receives."""
+
+    @property
+    def valid(self) -> bool: ...
+
+    @property
+    def _loop(self) -> _Loop: ...
+
+    async def _release(self) -> None: ...
+
+
+H = TypeVar("H", bound=_Scoped)
+
+
+class LockScope(ContextDecorator, Generic[H]):
+    """A block of `with` under a lock, made by Client.lock, lock_all and lead. It can be entered once.
 
     The end of the block releases the lock, and raises LockLost if it was lost. An error of the block is raised as it
     is, whatever becomes of the lock. If no answer to the release comes in time, that is not an error of the block.
+    It also decorates functions: each call then runs in a block of its own.
     """
 
-    def __init__(self, acquire: Callable[[], Lock]) -> None:
-        self._acquire: Callable[[], Lock] | None = acquire
-        self._lock: Lock | None = None
+    def __init__(self, acquire: Callable[[], H]) -> None:
+        self._again = acquire
+        self._acquire: Callable[[], H] | None = acquire
+        self._held: H | None = None
 
-    def __enter__(self) -> Lock:
+    def _recreate_cm(self) -> LockScope[H]:
+        return LockScope(self._again)
+
+    def __enter__(self) -> H:
         acquire, self._acquire = self._acquire, None
         if acquire is None:
             raise RuntimeError("a lock scope can be entered once; call lock() again")
-        self._lock = acquire()
-        return self._lock
+        self._held = acquire()
+        return self._held
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        lock, self._lock = self._lock, None
-        if lock is None:
+        held, self._held = self._held, None
+        if held is None:
             raise RuntimeError("a lock scope must be entered before it is left")
-        was_held = lock.valid
+        was_held = held.valid
         try:
-            lock.release()
+            held._loop.call(held._release, None)  # pyright: ignore[reportPrivateUsage]
         except HoldfastError as problem:
             if was_held and not isinstance(problem, LockLost | Closed):
                 return
@@ -436,39 +577,60 @@ class LockScope:
             error.add_note(str(problem))
 
 
-class Watch:
-    """The events of the locks that a pattern selects: an iterator. It is used by one thread at a time.
+class _Stream(Protocol[S]):
+    """What a client of asyncio yields."""
 
-    It begins with its first step, or when it is entered with `with`, and ends with close.
-    """
+    async def __anext__(self) -> S: ...
 
-    def __init__(self, loop: _Loop, watch: AsyncWatch) -> None:
+    async def __aenter__(self) -> object: ...
+
+    async def aclose(self) -> None: ...
+
+
+class _Iterator(Generic[T]):
+    """What a client yields, for threads. It begins with its first step, or when it is entered with `with`."""
+
+    def __init__(self, loop: _Loop, items: _Stream[T]) -> None:
         self._loop = loop
-        self._watch = watch
+        self._items = items
 
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Event:
-        event = self._loop.call(lambda: _step(self._watch), None)
-        if event is None:
+    def __next__(self) -> T:
+        item = self._loop.call(lambda: _step(self._items), None)
+        if item is None:
             raise StopIteration
-        return event
+        return item
 
     def __enter__(self) -> Self:
-        self._loop.call(self._watch.__aenter__, None)
+        self._loop.call(self._items.__aenter__, None)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """End the watch. Another thread that waits for an event gets the end of the iteration."""
+        """End it. Another thread that waits for the next item gets the end of the iteration."""
         if self._loop.alive:
-            self._loop.call(self._watch.aclose, None)
+            self._loop.call(self._items.aclose, None)
 
 
-async def _step(items: AsyncGenerator[T] | AsyncWatch) -> Any:
+class Watch(_Iterator[Event]):
+    """The events of the locks that a pattern selects: an iterator. It is used by one thread at a time.
+
+    It begins with its first step, or when it is entered with `with`, and ends with close.
+    """
+
+
+class Observation(_Iterator[Leader]):
+    """Who leads an election: an iterator. It is used by one thread at a time.
+
+    It begins with its first step, or when it is entered with `with`, and ends with close.
+    """
+
+
+async def _step(items: _Stream[T] | AsyncGenerator[T]) -> T | None:
     """Return the next item, or None at the end: a task cannot raise StopAsyncIteration through a future."""
     try:
         return await anext(items)

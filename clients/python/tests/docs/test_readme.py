@@ -23,7 +23,7 @@ EXAMPLE = re.compile(r"^```python( [\w ]+)?\n(.*?)^```\n(?:\n^```text\n(.*?)^```
 
 # What stands around the examples that run inside of main.
 BEFORE = """
-import asyncio, json
+import asyncio
 import holdfast_client
 
 
@@ -98,8 +98,8 @@ def test_example_of_the_repository(server: Server, tmp_path: Path) -> None:
 
 def test_all_examples_are_found() -> None:
     text = README.read_text()
-    assert len(examples()) == text.count("```python") == 8
-    assert sum(bool(e.output) for e in examples()) == text.count("```text") == 7
+    assert len(examples()) == text.count("```python") == 9
+    assert sum(bool(e.output) for e in examples()) == text.count("```text") == 8
 
 
 def test_links_lead_to_headings() -> None:

@@ -381,3 +381,47 @@ def test_a_call_that_the_end_of_the_loop_overtakes() -> None:
     ending.join()
     calling.join(10)
     assert [type(error) for error in raised] == [holdfast_client.Closed]
+
+
+def test_several_locks(client: holdfast_client.sync.Client, other: holdfast_client.sync.Client) -> None:
+    with client.lock_all(["several.b", "several.a"]) as locks:
+        assert [lock.name for lock in locks.all] == ["several.a", "several.b"]
+        assert locks.valid
+        locks.check()
+        locks.extend(600)
+        assert locks.remaining > 500
+        with pytest.raises(holdfast_client.LockHeld):
+            other.acquire_all(["several.b", "several.c"], wait=0)
+    assert not locks.valid
+    locks = client.acquire_all(["several.a", "several.b"], delay=600)
+    other.break_lock("several.b", locks.all[1].token)
+    assert locks.lost.wait(30)
+    with pytest.raises(holdfast_client.LockLost):
+        locks.release()
+    (lost,) = other.lost("several.b")
+    other.confirm("several.b", lost.lease.token, by="a test")
+    with pytest.raises(holdfast_client.NotHeld):
+        other.break_lock("several.a", 1)
+
+
+def test_an_election(client: holdfast_client.sync.Client, other: holdfast_client.sync.Client) -> None:
+    with other.observe("election") as leaders, client.lead("election", "here") as leadership:
+        assert next(leaders).value in ("", "here")
+        leadership.proclaim("there")
+        assert (leadership.value, other.leader("election").value) == ("there", "there")
+        while next(leaders).value != "there":
+            pass
+    second = other.campaign("election")
+    second.check()
+    second.resign()
+    assert not second.lost.is_set()
+
+
+def test_decorated_function(client: holdfast_client.sync.Client, other: holdfast_client.sync.Client) -> None:
+    @client.lock("decorated", reentrant=True)
+    def work(again: bool) -> bool:
+        return work(False) if again else other.get("decorated").held
+
+    assert work(True)
+    assert work(True)
+    assert not other.get("decorated").held

@@ -19,11 +19,16 @@ class Jobs {
   readonly runs: [string, Lock][] = [];
   work: (lock: Lock) => Promise<void> = () => Promise.resolve();
 
-  @Cron("* * * * * *", { name: "every second", waitForCompletion: true })
-  @SchedulerLock("test.nest.second", { minHold: 3_600_000 })
+  @Cron("* * * * * *")
+  @SchedulerLock("test.nest.second", { minHold: 0 })
   everySecond(lock: Lock): void {
-    this.runs.push(["every second", lock]);
     ticked(lock);
+  }
+
+  @Cron(...byHand("short"))
+  @SchedulerLock("test.nest.short", { minHold: 3_600_000 })
+  short(lock: Lock): void {
+    this.runs.push(["short", lock]);
   }
 
   @SchedulerLock("test.nest.report", { minHold: 0 })
@@ -85,12 +90,15 @@ describe("jobs of Nest", () => {
     for (const { app } of [ann, bob]) await app.close();
   });
 
+  test("a cron runs a job with its lock", async () => {
+    const { name } = await tick;
+    assert.equal(name, "test.nest.second");
+  });
+
   test("a tick has one run, also if a process is late and the run was short", async () => {
-    const lock = await tick;
-    assert.equal(lock.name, "test.nest.second");
-    await ann.fire("every second");
-    await bob.fire("every second");
-    assert.equal([...ann.jobs.runs, ...bob.jobs.runs].filter(([name]) => name === "every second").length, 1);
+    await ann.fire("short");
+    await bob.fire("short");
+    assert.deepEqual([ann, bob].map(({ jobs }) => jobs.runs.map(([name]) => name)), [["short"], []]);
     assert.deepEqual(logged, []);
   });
 
@@ -145,6 +153,6 @@ describe("jobs of Nest", () => {
     await bob.client.close();
     await bob.fire("report");
     assert.equal(bob.jobs.runs.length, length);
-    assert.ok(logged[0] instanceof ClosedError && logged.length === 1);
+    assert.ok(logged.length > 0 && logged.every((error) => error instanceof ClosedError));
   });
 });
