@@ -157,7 +157,7 @@ test-python: build ## Test the Python client on bin/holdfast, after installing w
 .PHONY: docs-python
 docs-python: ## Write the reference of the Python client to dist/python-docs.
 	@bash .ci/servers python
-	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast_client holdfast_client.sync holdfast_client.fence holdfast_client.fence.file holdfast_client.fence.sqlalchemy holdfast_client.testing
+	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast_client holdfast_client.sync holdfast_client.fence holdfast_client.fence.file holdfast_client.fence.redis holdfast_client.fence.s3 holdfast_client.fence.sqlalchemy holdfast_client.fence.sqlite holdfast_client.testing
 
 .PHONY: site
 site: ## Write the site of the Markdown to dist/site; BASE=/holdfast/ if it is to be in a folder of its host.

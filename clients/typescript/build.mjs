@@ -10,7 +10,7 @@ const types = { esm: "module", cjs: "commonjs" };
 
 for (const [format, type] of Object.entries(types)) {
   rmSync(`${here}dist/${format}`, { recursive: true, force: true });
-  // The helper for tests is compiled apart: the rest has no type of Node.js.
+  // The helper for tests and the guard for files are compiled apart: the rest has no type of Node.js.
   for (const config of [`tsconfig.${format}.json`, `src/testing/tsconfig.${format}.json`]) {
     execFileSync(process.execPath, [tsc, "-p", config], { cwd: here, stdio: "inherit" });
   }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
 )
 
 // language is a client that is not written in Go. Its mutants are made in a copy of its folder, and found by the
@@ -31,10 +33,9 @@ var languages = map[string]language{
 		linked: "node_modules",
 		left:   []string{"dist", "docs"},
 		// esbuild does not check types, and takes a fraction of a second.
-		build: "esbuild=node_modules/.bin/esbuild; " +
-			"$esbuild --log-level=warning --format=esm src/*.ts --outdir=dist/esm && " +
-			"$esbuild --log-level=warning --format=esm conformance/driver.ts --outfile=conformance/driver.js " +
-			"--allow-overwrite",
+		build: "esbuild='node_modules/.bin/esbuild --log-level=warning --format=esm'; " +
+			"$esbuild src/*.ts src/fence/*.ts --outdir=dist/esm && " +
+			"$esbuild conformance/*.ts --outdir=conformance --allow-overwrite",
 		driver: "node COPY/conformance/driver.js",
 		tests: "node_modules/.bin/esbuild --log-level=warning --bundle --platform=node --format=esm --packages=external " +
 			`"$1" --outfile=tests.mjs && node --test --test-name-pattern="$2" tests.mjs`,
@@ -98,6 +99,10 @@ func (s suite) testClient(t *testing.T, texts map[string]string) ([]byte, error)
 	if err != nil {
 		return output, err
 	}
+	if s.module != "" {
+		t.Setenv(fencetest.ForeignFolders, s.folders(t, dir))
+		return s.testGo(t, "")
+	}
 	if s.folder != "" {
 		tests := exec.CommandContext(t.Context(), "sh", "-c", l.tests, "sh", s.folder, s.run)
 		tests.Dir = dir
@@ -108,4 +113,20 @@ func (s suite) testClient(t *testing.T, texts map[string]string) ([]byte, error)
 		args: []string{"-conformance.driver", strings.ReplaceAll(l.driver, "COPY", dir)},
 	}
 	return cases.testGo(t, "")
+}
+
+// folders returns a folder with the copy of the client, and with the others as they are.
+func (s suite) folders(t *testing.T, dir string) string {
+	t.Helper()
+	clients := t.TempDir()
+	for name, l := range languages {
+		folder := absolute(t, filepath.Join(root, l.folder))
+		if name == s.client {
+			folder = dir
+		}
+		if err := os.Symlink(folder, filepath.Join(clients, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return clients
 }

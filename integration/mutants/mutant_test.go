@@ -28,9 +28,10 @@ type mutant struct {
 // several edits of one file, they are in the order of the marks.
 type edit struct{ file, wrong string }
 
-// suite is tests of one package, or conformance cases of a client that is not written in Go, or tests of that client.
+// suite is tests of one package, or conformance cases of a client that is not written in Go, or tests of that client, or
+// the suite of the guards with those of that client.
 type suite struct {
-	module      string // its folder; empty for the main module
+	module      string // its folder; empty for the main module, and for a client but for its guards
 	folder, run string // the folder within the module, or the file of the client's tests
 	args        []string
 	client      string // its language, for which run chooses among the cases; empty for tests of a package

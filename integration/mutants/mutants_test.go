@@ -92,9 +92,9 @@ func (m mutant) sentence(output []byte) string {
 // place says where the suite is.
 func (s suite) place() string {
 	switch {
-	case s.client != "" && s.folder != "":
+	case s.client != "" && s.module == "" && s.folder != "":
 		return filepath.Join(languages[s.client].folder, s.folder)
-	case s.client != "":
+	case s.client != "" && s.module == "":
 		return "the conformance cases of " + s.client
 	}
 	return filepath.Join(s.module, s.folder)

@@ -15,9 +15,10 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
 )
 
-func TestSuite(t *testing.T) {
-	dir := t.TempDir()
-	fencetest.Run(t, fencetest.Subject{
+func TestSuite(t *testing.T) { fencetest.Run(t, subject(t.TempDir())) }
+
+func subject(dir string) fencetest.Subject {
+	return fencetest.Subject{
 		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
 			tb.Helper()
 			return register{dir, mustOpen(tb, dir, fencefile.WithRule(rule))}
@@ -32,7 +33,7 @@ func TestSuite(t *testing.T) {
 		},
 		Restart:   func(testing.TB) {}, // every register opens the directory afresh
 		Exclusive: true,
-	})
+	}
 }
 
 // register keeps each value in a file of its own.

@@ -62,9 +62,12 @@ func hgetValue(ctx context.Context, rdb redis.UniversalClient, resource string) 
 	return rdb.HGet(ctx, resource, "value").Result()
 }
 
-var logged = fenceredis.NewScript(`
+// loggedBody is that of a script of the caller.
+const loggedBody = `
 	redis.call('SET', KEYS[1], ARGV[1])
-	return redis.call('RPUSH', KEYS[2], ARGV[1])`)
+	return redis.call('RPUSH', KEYS[2], ARGV[1])`
+
+var logged = fenceredis.NewScript(loggedBody)
 
 func logValue(ctx context.Context, g *fenceredis.Guard, c fence.Claim, value string) error {
 	_, err := g.Run(ctx, c, logged, []string{c.Resource, logOf(c.Resource)}, value)

@@ -23,8 +23,15 @@ func TestSQLiteDeferredWAL(t *testing.T) { all(t, sqliteFile(t, "?_pragma=journa
 // sqliteFile is a database in a folder of its own.
 func sqliteFile(tb testing.TB, parameters string) *database {
 	tb.Helper()
-	file := tb.TempDir() + "/test.db"
-	d := &database{
+	d, _ := sqliteAt(tb, parameters)
+	return d
+}
+
+// sqliteAt returns the database and its file.
+func sqliteAt(tb testing.TB, parameters string) (d *database, file string) {
+	tb.Helper()
+	file = tb.TempDir() + "/test.db"
+	d = &database{
 		dialect: fencesql.SQLite,
 		driver:  "sqlite",
 		dsn: func(string) string {
@@ -36,7 +43,7 @@ func sqliteFile(tb testing.TB, parameters string) *database {
 		schema:    "main",
 	}
 	d.prepare(tb)
-	return d
+	return d, file
 }
 
 func sqliteRetryable(err error) bool {

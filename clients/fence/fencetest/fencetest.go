@@ -31,7 +31,8 @@ type Subject struct {
 	// Open returns a register under the rule over the store, which keeps what earlier ones left there.
 	// The suite opens several, and never uses a resource twice.
 	Open func(tb testing.TB, rule fence.Rule) Register
-	// Observed returns a register under the rule Repeatable over the store, whose guard has the observer.
+	// Observed returns a register under the rule Repeatable over the store, whose guard has the observer; nil if it
+	// can have none.
 	Observed func(tb testing.TB, o fence.Observer) Register
 	// Restart ends the store and starts it again on the same data; registers that are open then are not
 	// used again. A store without a server is opened afresh.

@@ -13,6 +13,9 @@ import (
 // other.
 func observer(t *testing.T, s Subject) {
 	t.Helper()
+	if s.Observed == nil {
+		t.Skip("this guard has no observer")
+	}
 	var mu sync.Mutex
 	var seen []fence.Verdict
 	r := &register{TB: t, resource: resource(), Register: s.Observed(t, func(v fence.Verdict) {

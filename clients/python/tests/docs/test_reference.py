@@ -20,7 +20,10 @@ MODULES = [
     "holdfast_client.django",
     "holdfast_client.fence",
     "holdfast_client.fence.file",
+    "holdfast_client.fence.redis",
+    "holdfast_client.fence.s3",
     "holdfast_client.fence.sqlalchemy",
+    "holdfast_client.fence.sqlite",
     "holdfast_client.testing",
 ]
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import random
 import threading
 from pathlib import Path
 
@@ -16,14 +15,7 @@ from holdfast_client import Claim
 from holdfast_client.fence import FenceError, MalformedMark, SpentClaim, StaleClaim, UnknownWrite
 from holdfast_client.fence.file import Directory
 
-from .goguard import GoGuard, build
-
 RESOURCE = "orders.42"
-
-
-@pytest.fixture(scope="session")
-def fileguard(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("fileguard.go", "clients", tmp_path_factory.mktemp("go"))
 
 
 def claim(token: int) -> Claim:
@@ -35,7 +27,7 @@ def mark(directory: Path) -> Path:
 
 
 def record(guard: Directory, token: int) -> str:
-    """Append the token to the log, as the program in Go does."""
+    """Append the token to the log."""
     try:
         with guard.change(claim(token)) as path, (path / "log").open("a") as log:
             log.write(f"{token}\n")
@@ -180,41 +172,6 @@ def test_no_file_is_left_open(tmp_path: Path) -> None:
     with pytest.raises(holdfast_client.Invalid):
         guard.write(claim(2), ".fence", "x")
     assert open_files() == before
-
-
-def test_go_and_python_share_the_marks(tmp_path: Path, fileguard: Path) -> None:
-    guard = Directory(tmp_path)
-    with GoGuard(fileguard, str(tmp_path), RESOURCE) as go:
-        assert go.show(34) == "passed"
-        assert record(guard, 33) == "stale"
-        assert record(guard, 35) == "passed"
-        assert go.show(34) == "stale"
-        assert go.show(35) == "passed"
-    assert (tmp_path / "log").read_text().split() == ["34", "35", "35"]
-    assert mark(tmp_path).read_text() == "000000000000035\norders.42\n"
-
-
-def test_a_lower_token_never_follows_a_higher_one(tmp_path: Path, fileguard: Path) -> None:
-    """Threads, and processes of the guard in Go, show random tokens at the same time."""
-    verdicts: list[tuple[int, str]] = []
-
-    def run(seed: int) -> None:
-        tokens = random.Random(seed)
-        guard = Directory(tmp_path)
-        with GoGuard(fileguard, str(tmp_path), RESOURCE) as go:
-            for step in range(15):
-                token = tokens.randint(1, 10) + step * 2
-                verdicts.append((token, go.show(token) if seed % 2 else record(guard, token)))
-
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    log = [int(line) for line in (tmp_path / "log").read_text().split()]
-    assert log == sorted(log)
-    assert sorted(log) == sorted(token for token, verdict in verdicts if verdict == "passed")
-    assert {verdict for _, verdict in verdicts} == {"passed", "stale"}
 
 
 def test_errors_are_of_one_class() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,6 @@ from holdfast_client import Claim
 from holdfast_client.fence import MalformedMark, SpentClaim, StaleClaim
 from holdfast_client.fence.sqlalchemy import Guard
 
-from .goguard import GoGuard, build
 from .postgres import postgres
 
 RESOURCE = "orders.42"
@@ -27,11 +25,6 @@ RESOURCE = "orders.42"
 def server() -> Iterator[Path]:
     with postgres() as folder:
         yield folder
-
-
-@pytest.fixture(scope="module")
-def sqlguard(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("sqlguard.go", "clients/fence/fencesql", tmp_path_factory.mktemp("go"))
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def claim(token: int) -> Claim:
 
 
 def record(engine: Engine, guard: Guard, token: int) -> str:
-    """Insert the token into the log, as the program in Go does."""
+    """Insert the token into the log."""
     try:
         with Session(engine) as session, session.begin():
             guard.raise_mark(session, claim(token))
@@ -174,36 +167,3 @@ def test_a_check_waits_for_the_end_of_the_one_before(engine: Engine) -> None:
         assert order == []
     waits.join()
     assert log(engine) == [33, 34]
-
-
-def test_go_and_python_share_the_marks(server: Path, engine: Engine, sqlguard: Path) -> None:
-    guard = Guard()
-    with GoGuard(sqlguard, f"host={server} user=postgres", RESOURCE) as go:
-        assert go.show(34) == "passed"
-        assert record(engine, guard, 33) == "stale"
-        assert record(engine, guard, 35) == "passed"
-        assert go.show(34) == "stale"
-        assert go.show(35) == "passed"
-    assert log(engine) == [34, 35, 35]
-
-
-def test_a_lower_token_never_follows_a_higher_one(server: Path, engine: Engine, sqlguard: Path) -> None:
-    """Threads, and processes of the guard in Go, show random tokens at the same time."""
-    guard, verdicts = Guard(), list[tuple[int, str]]()
-
-    def run(seed: int) -> None:
-        tokens = random.Random(seed)
-        with GoGuard(sqlguard, f"host={server} user=postgres", RESOURCE) as go:
-            for step in range(15):
-                token = tokens.randint(1, 10) + step * 2
-                verdicts.append((token, go.show(token) if seed % 2 else record(engine, guard, token)))
-
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    written = log(engine)
-    assert written == sorted(written)
-    assert written == sorted(token for token, verdict in verdicts if verdict == "passed")
-    assert {verdict for _, verdict in verdicts} == {"passed", "stale"}

@@ -69,8 +69,15 @@ def test_contents(built: Built) -> None:
         assert "holdfast_client = holdfast_client.testing" in wheel.read(f"{info}/entry_points.txt").decode()
         metadata = email.message_from_bytes(wheel.read(f"{info}/METADATA"))
     needs = set(metadata.get_all("Requires-Dist") or ())
-    extras = {"sqlalchemy": "2.0", "pytest": "8", "celery": "5.4", "django": "4.2"}
-    assert needs == {"nats-py<3,>=2.10", *(f"{host}>={least}; extra == '{host}'" for host, least in extras.items())}
+    extras = {
+        "redis": "redis>=5",
+        "s3": "boto3>=1.36",
+        **{
+            name: f"{name}>={least}"
+            for name, least in {"sqlalchemy": "2.0", "pytest": "8", "celery": "5.4", "django": "4.2"}.items()
+        },
+    }
+    assert needs == {"nats-py<3,>=2.10", *(f"{needed}; extra == '{name}'" for name, needed in extras.items())}
     with tarfile.open(built.sdist) as sdist:
         inside = {name.partition("/")[2] for name in sdist.getnames()}
     assert {

@@ -29,8 +29,11 @@ const typed = `
 import { holdfast, LockLostError, type Lock, type LockOptions } from "@holdfast-io/client";
 import Redlock, { type Lock as Redlocked } from "@holdfast-io/client/redlock";
 import { createHoldfastBackend, type HoldfastBackend } from "@holdfast-io/client/syncguard";
+import type { StaleClaimError } from "@holdfast-io/client/fence";
+import { Guard } from "@holdfast-io/client/fence/redis";
 import type { Server } from "@holdfast-io/client/testing";
 
+export const guard = (refused: StaleClaimError): Promise<void> => new Guard(() => Promise.resolve()).raise(refused.claim);
 export const fault = (server: Server): Promise<void> => server.endLease("orders.42");
 
 export async function write(nc: Parameters<typeof holdfast>[0], options: LockOptions): Promise<string> {
@@ -86,6 +89,24 @@ describe("the package", () => {
     assert.equal(installed.dependencies, undefined);
     const isNeeded = (peer: string): boolean => installed.peerDependenciesMeta[peer]?.optional !== true;
     assert.deepEqual(Object.keys(installed.peerDependencies).filter(isNeeded), ["@nats-io/nats-core"]);
+  });
+
+  test("the root loads no guard, and a guard no library but its own", async () => {
+    const closure = async (file: string, seen = new Set<string>()): Promise<Set<string>> => {
+      if (seen.has(file)) return seen;
+      seen.add(file);
+      if (!file.endsWith(".js")) return seen;
+      const code = await readFile(join(project, "node_modules/@holdfast-io/client/dist/esm", file), "utf8");
+      for (const [, from = ""] of code.matchAll(/^(?:import|export) .*?from "([^"]+)";$/gm)) {
+        await closure(from.startsWith(".") ? join(file, "..", from) : from, seen);
+      }
+      return seen;
+    };
+    assert.deepEqual([...(await closure("index.js"))].filter((file) => file.startsWith("fence/")), []);
+    const libraries = { "fence/index.js": [], "fence/pg.js": [], "fence/redis.js": [], "fence/s3.js": ["@aws-sdk/client-s3"] };
+    for (const [file, own] of Object.entries(libraries)) {
+      assert.deepEqual([...(await closure(file))].filter((name) => !name.endsWith(".js")), own, file);
+    }
   });
 
   const programs = {

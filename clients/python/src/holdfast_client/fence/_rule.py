@@ -39,12 +39,16 @@ class MalformedMark(FenceError):
 
 
 class UnknownWrite(FenceError):
-    """The write was made, and a crash of the machine may undo it."""
+    """The outcome is not known: the write may have been made, or a crash of the machine may undo it."""
+
+
+class UnfitStore(FenceError):
+    """The store, or a setting of it, lets a stale claim pass."""
 
 
 def check(claim: Claim, highest: int, once: bool) -> None:
     """Raise StaleClaim or SpentClaim unless the mark, 0 if there is none yet, lets the claim pass."""
-    if claim.token < highest:
+    if claim.token < highest:  # mutant: PythonEqualTokenIsRefused
         raise StaleClaim(claim, highest)
     if once and claim.token == highest:
         raise SpentClaim(claim, highest)

@@ -16,8 +16,6 @@ deletion of a mark every token passes. Writes without the guard are not refused.
 
 from __future__ import annotations
 
-import re
-
 from sqlalchemy import Connection, LargeBinary, TextClause, bindparam, text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
@@ -25,11 +23,9 @@ from sqlalchemy.orm import Session
 from .._errors import Invalid
 from ._claim import MAX_TOKEN, Claims, claim_of
 from ._rule import FenceError, MalformedMark, check
+from ._table import check_table, upsert
 
 __all__ = ["Guard"]
-
-# What stands in statements without quotes; PostgreSQL takes at most 63 bytes.
-_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 _NO_TABLE = "42P01"
 
@@ -46,18 +42,10 @@ class Guard:
     """
 
     def __init__(self, *, table: str = "holdfast_marks", once: bool = False) -> None:
-        if not _NAME.fullmatch(table):
-            raise Invalid(
-                f"table {table!r} must be at most 63 letters, digits and _, not beginning with a digit, with a schema "
-                "before a dot if need be"
-            )
+        check_table(table)
         self._table = table
         self._once = once
-        # A condition that does not hold locks the row too, so that the mark read afterwards is the one that refused.
-        self._raise = _statement(
-            f"INSERT INTO {table} AS mark (resource, token) VALUES (:resource, :token) ON CONFLICT (resource) "
-            "DO UPDATE SET token = excluded.token WHERE mark.token BETWEEN 0 AND :passed RETURNING token"
-        )
+        self._raise = _statement(upsert(table, ":resource", ":token", ":passed"))
         self._read = _statement(f"SELECT token FROM {table} WHERE resource = :resource")
 
     def create_table(self, connection: Connection | Session) -> None:
