@@ -36,7 +36,7 @@ async def test_keeps_replace_renewals(
     client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     counted = count_requests(client, monkeypatch)
-    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(100)))
+    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=4) for i in range(100)))
     await until_covered(locks)
     counted.clear()
     await until_over(locks)

@@ -79,11 +79,9 @@ class Handles:
 
     def give_back(self, lease: dict[str, Any]) -> bool:
         """Release a lease in the background. Return False if it is held here, or not of this owner."""
+        if not self._is_left(lease):
+            return False
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
-        if (name, token) in self.held or lease.get("owner") != self.core.owner:  # mutant: PythonSecondGrantGivenBack
-            return False
-        if (name, token) in self.losses or self.leaving.has(name, token):
-            return False
         self.leaving.begin(name, token)
         message = self.core.message(self.secret(), token=token)
         task = self.core.release_later(encode_key(name), message, lease.get("ttl_ms", 0) / 1000)
@@ -92,6 +90,13 @@ class Handles:
         else:
             task.add_done_callback(lambda _: self.leaving.over(name, token))
         return True
+
+    def _is_left(self, lease: dict[str, Any]) -> bool:
+        """Return whether a lease is of this owner, is not held here, and is not known to end."""
+        name, token = lease.get("resource", ""), int(lease.get("token", 0))
+        if (name, token) in self.held or lease.get("owner") != self.core.owner:  # mutant: PythonSecondGrantGivenBack
+            return False
+        return (name, token) not in self.losses and not self.leaving.has(name, token)
 
     def lost(self, name: str, token: int) -> None:
         """Remember a lease that was lost."""
@@ -130,10 +135,13 @@ class Handles:
 
     def orphaned(self, lease: dict[str, Any]) -> None:
         """Give back a lease that was granted in an answer that is not expected any more."""
+        if not self._is_left(lease):  # at first, for it is quick: under load many answers come twice
+            return
         # An answer may come twice, and the second time before a call has looked at the first.
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
-        if any(x.has(name, token) for x in self.core.exchanges) or not self.give_back(lease):
+        if any(x.has(name, token) for x in self.core.exchanges):
             return
+        self.give_back(lease)
         for x in self.core.exchanges:
             x.given_back.add(token)
 
