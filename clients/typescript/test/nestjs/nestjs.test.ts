@@ -67,7 +67,7 @@ class Root {
 }
 
 async function start(): Promise<Process> {
-  const client = stand.client({ ttl: 1000 });
+  const client = stand.client({ ttl: 3000 });
   const providers = [Jobs, { provide: Holdfast, useFactory: () => client }, { provide: "OTHER", useFactory: () => stand.client({ owner: "other" }) }];
   const root = { module: Root, imports: [ScheduleModule.forRoot()], providers };
   const app = await NestFactory.createApplicationContext(root);

@@ -51,7 +51,7 @@ interface Library {
 }
 
 const stand = new Stand();
-const settings = { retryCount: 0, retryDelay: 20, retryJitter: 0, automaticExtensionThreshold: 100 };
+const settings = { retryCount: 0, retryDelay: 20, retryJitter: 0, automaticExtensionThreshold: 900 };
 let redis: Redis, server: ChildProcess, folder: string;
 
 before(async () => {
@@ -143,8 +143,8 @@ for (const [library, { ExecutionError, ResourceLockedError, make, take }] of Obj
 
     test("uses a lock for longer than its duration", async () => {
       const name = stand.name();
-      const result = await locks.using([name], 250, async (signal) => {
-        await isLocked(other.acquire([name], 1000, { retryCount: 25 }));
+      const result = await locks.using([name], 1500, async (signal) => {
+        await isLocked(other.acquire([name], 1000, { retryCount: 100 }));
         assert.ok(!signal.aborted && signal.error === undefined);
         return "done";
       });
@@ -155,14 +155,14 @@ for (const [library, { ExecutionError, ResourceLockedError, make, take }] of Obj
     test("gets the error of its routine", async () => {
       const name = stand.name();
       const problem = new Error("of the routine");
-      await assert.rejects(locks.using([name], 1000, () => Promise.reject(problem)), (error) => error === problem);
+      await assert.rejects(locks.using([name], 10_000, () => Promise.reject(problem)), (error) => error === problem);
       await free(name);
     });
 
     test("learns of a loss by the signal", async () => {
       const name = stand.name();
       let seen: Error | undefined;
-      const work = locks.using([name], 250, async (signal) => {
+      const work = locks.using([name], 1500, async (signal) => {
         await take(name);
         await aborted(signal);
         seen = signal.error;
@@ -189,7 +189,7 @@ for (const [library, { ExecutionError, ResourceLockedError, make, take }] of Obj
 
     test("breaks a rule", async () => {
       await assert.rejects(locks.acquire(["a"], 0.5), /must be an integer/);
-      await assert.rejects(locks.using(["a"], 1000, undefined as never), /routine is not a function/);
+      await assert.rejects(locks.using(["a"], 10_000, undefined as never), /routine is not a function/);
     });
   });
 }
@@ -198,9 +198,9 @@ describe("a program that was moved to Holdfast", () => {
   test("has the fence of each resource", async () => {
     const [a, b] = [stand.name(), stand.name()];
     const locks = new Redlock([stand.client()], settings);
-    const first = await locks.using([a], 1000, (_, lock) => Promise.resolve(lock.value));
+    const first = await locks.using([a], 10_000, (_, lock) => Promise.resolve(lock.value));
     assert.equal(first, "000000000000001");
-    const lock = await locks.acquire([b, a, b], 1000);
+    const lock = await locks.acquire([b, a, b], 10_000);
     assert.equal(lock.value, "000000000000002,000000000000001");
     assert.deepEqual(lock.locks.all.map(({ name, token }) => [name, token]), [[a, 2n], [b, 1n]]);
     await lock.release();
