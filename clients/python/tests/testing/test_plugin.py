@@ -117,7 +117,7 @@ def test_a_lease_is_ended(faulty: Server) -> None:
 
 @pytest.mark.parametrize("sessions", [False, True])
 def test_renewals_are_dropped(faulty: Server, sessions: bool) -> None:
-    with holdfast_client.sync.Client(faulty.url, ttl=1, sessions=sessions) as client, client.lock("other") as other:
+    with holdfast_client.sync.Client(faulty.url, ttl=3, sessions=sessions) as client, client.lock("other") as other:
         with pytest.raises(holdfast_client.NotHeld):
             faulty.drop_renewals("dropped")
         lock = client.acquire("dropped")
@@ -129,22 +129,23 @@ def test_renewals_are_dropped(faulty: Server, sessions: bool) -> None:
         assert other.valid or sessions
         with pytest.raises(holdfast_client.LockLost):
             lock.release()
-        with holdfast_client.sync.Client(faulty.url, ttl=0.3, sessions=False) as later, later.lock("dropped") as again:
+        with holdfast_client.sync.Client(faulty.url, ttl=3, sessions=False) as later, later.lock("dropped") as again:
             end = time.monotonic() + again.remaining
             until(lambda: time.monotonic() > end)
             again.check()
 
 
 def test_grants_are_delayed(faulty: Server) -> None:
-    with holdfast_client.sync.Client(faulty.url, timeout=0.1) as client:
-        held = client.acquire("delayed.1", ttl=1)
+    new = holdfast_client.sync.Client
+    with new(faulty.url) as client, new(faulty.url, timeout=0.1) as hasty:
+        held = client.acquire("delayed.1")
         faulty.delay_grants(3600)
         with pytest.raises(holdfast_client.HoldfastError):
-            client.acquire("delayed.2", wait=0.1)
-        held.extend(2)  # all else passes
+            hasty.acquire("delayed.2", wait=0.1)
+        held.extend(60)  # all else passes
         faulty.delay_grants(0.2)
         with pytest.raises(holdfast_client.HoldfastError):
-            client.acquire("delayed.3", wait=0.01)
+            hasty.acquire("delayed.3", wait=0.01)
         faulty.delay_grants(0)
         with client.lock("delayed.2", wait=30):
             assert not client.get("delayed.3").held
