@@ -20,7 +20,7 @@ describe("several locks and elections", () => {
 
   test("what is left of a set that is lost is released before its leases would have ended", async () => {
     const names = [stand.name(), stand.name()];
-    const set = await acquireAll(stand.client(), names, { ttl: 1000 });
+    const set = await acquireAll(stand.client(), names, { ttl: 3000 });
     await stand.ask("break", names[0] ?? "", { token: "1" });
     await aborted(set.signal);
     await stand.free(names[1] ?? ""); // nobody has called release

@@ -31,7 +31,7 @@ describe("a server for tests", () => {
   }
 
   test("ends a lease", async () => {
-    const lock = await locks.acquire("ended", { ttl: 1000 });
+    const lock = await locks.acquire("ended", { ttl: 3000 });
     await server.endLease("ended");
     assert.equal(await reasonOf(lock), "not_held");
     assert.ok((await others.acquire("ended")).token > lock.token);
@@ -39,16 +39,16 @@ describe("a server for tests", () => {
   });
 
   test("drops the renewals of one lease, alone and in a session", async () => {
-    const [lost, kept] = [await locks.acquire("dropped", { ttl: 1000 }), await others.acquire("kept", { ttl: 1000 })];
+    const [lost, kept] = [await locks.acquire("dropped", { ttl: 3000 }), await others.acquire("kept", { ttl: 3000 })];
     await server.dropRenewals("dropped");
     assert.equal(await reasonOf(lost), "deadline");
     assert.ok(kept.valid);
-    const [first, second] = [await locks.acquire("dropped", { ttl: 1000 }), await locks.acquire("beside", { ttl: 1000 })];
+    const [first, second] = [await locks.acquire("dropped", { ttl: 3000 }), await locks.acquire("beside", { ttl: 3000 })];
     while ((await inSession("dropped")) === undefined) await others.get("dropped");
     await server.dropRenewals("dropped");
     assert.equal(await reasonOf(first), "deadline");
     await second.release().catch(() => undefined); // it was kept by the same session
-    const next = await others.acquire("dropped", { ttl: 1000 }); // is renewed
+    const next = await others.acquire("dropped", { ttl: 3000 }); // is renewed
     await next.extend();
     assert.ok(next.valid);
   });
