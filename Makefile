@@ -131,7 +131,7 @@ check: test-typescript test-python ## Run what a change must pass: all tests but
 test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; about 20 minutes.
 	@rm -f bin/tests
 	$(call in-all,$(filter-out packaging,$(MODULES)),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
-	@$(MAKE) --no-print-directory search simulate
+	@$(MAKE) --no-print-directory simulate
 	@awk -f .ci/times.awk docs/results/times.txt bin/tests
 
 .PHONY: times

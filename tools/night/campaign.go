@@ -12,9 +12,11 @@ type campaign struct {
 	name string
 	// share is how much of the time it has, in hundredths. Together they leave what building takes.
 	share float64
-	// command has {seed}, {for}, which is the time of the campaign, {each}, which is what each of some forty fuzz
-	// targets has of it, and {next}, which is how much earlier nights have counted.
+	// command has {seed}, {for}, which is the time of the campaign, {each}, which is what each of its parts has of it,
+	// and {next}, which is how much earlier nights have counted.
 	command []string
+	// parts is about how many tests share the time, if the command has {each}.
+	parts int
 	// least is how long it needs to come across what it has to.
 	least time.Duration
 	// again: one run takes minutes at most, so it is repeated until the time is over.
@@ -64,19 +66,24 @@ var campaigns = []campaign{
 		counts:  map[string]string{"mutants found": `found by .* in \d+ s: `, "not found": `not found: `},
 	},
 	{
-		name: "fuzz", share: 2,
+		name: "search", share: 4, parts: searches,
+		command: []string{"make", "search", "ARGS=-within {each}"},
+		counts:  map[string]string{"situations": `(\d+) situations by`},
+	},
+	{
+		name: "fuzz", share: 2, parts: targets,
 		command: []string{"make", "fuzz-blind", "EXECUTIONS={each}"},
 		counts:  map[string]string{"executions": `(\d+) executions of \d+ targets`},
 	},
 }
 
-// targets is about how many fuzz targets there are.
-const targets = 40
+// targets and searches are about how many fuzz targets and exhaustive searches there are.
+const targets, searches = 40, 10
 
 func (c campaign) arguments(length time.Duration, seed uint64, counted int) []string {
 	length = max(length.Round(time.Second), c.least)
 	fill := strings.NewReplacer("{seed}", strconv.FormatUint(seed, 10), "{for}", length.String(),
-		"{each}", (length / targets).String(), "{next}", strconv.Itoa(counted))
+		"{each}", (length / time.Duration(max(c.parts, 1))).String(), "{next}", strconv.Itoa(counted))
 	args := make([]string, len(c.command))
 	for i, arg := range c.command {
 		args[i] = fill.Replace(arg)

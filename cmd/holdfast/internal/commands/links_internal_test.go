@@ -31,7 +31,7 @@ func sources(t *testing.T, endings []string, visit func(path, text string)) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && slices.Contains([]string{".git", "node_modules", "dist", "bin", "data", ".venv"}, d.Name()):
+		case d.IsDir() && slices.Contains([]string{".git", "node_modules", "dist", "bin", "data", ".venv", ".pytest_cache"}, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir() || !slices.Contains(endings, filepath.Ext(path)):
 			return nil
