@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -128,11 +129,7 @@ import celery
 from holdfast_client.celery import Locks
 
 url, folder = sys.argv[1:]
-app = celery.Celery("forking", broker="filesystem://", backend=f"file://{folder}/results")
-app.conf.broker_transport_options = {
-    "data_folder_in": f"{folder}/queue", "data_folder_out": f"{folder}/queue", "control_folder": f"{folder}/control",
-    "polling_interval": 0.05,
-}
+app = celery.Celery("forking", broker=f"redis+socket://{folder}/socket", backend=f"file://{folder}/results")
 app.conf.broker_connection_retry_on_startup = True
 app.conf.worker_lost_wait = 0.1
 locks = Locks(url, ttl=1)
@@ -154,14 +151,28 @@ if __name__ == "__main__":
 """
 
 
+@contextlib.contextmanager
+def redis(folder: Path) -> Iterator[None]:
+    """Run a Redis that listens on a socket in a folder."""
+    command = ["redis-server", "--port", "0", "--unixsocket", "socket", "--save", "", "--dir", str(folder)]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            assert any("ready to accept" in line for line in server.stdout)
+            yield
+        finally:
+            server.kill()
+
+
 def test_a_worker_forks_and_one_is_killed_under_its_lock(holdfast_server: Server, tmp_path: Path) -> None:
-    for folder in ("queue", "control", "results"):
-        (tmp_path / folder).mkdir()
+    (tmp_path / "results").mkdir()
     (tmp_path / "forking.py").write_text(FORKING)
     command = [sys.executable, "forking.py", holdfast_server.url, str(tmp_path)]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as worker:
+    # The broker in files lets a worker read a message that is half written.
+    with (
+        redis(tmp_path),
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as worker,
+    ):
         try:
             assert worker.stderr is not None
             while not (done := [f for f in (tmp_path / "results").iterdir() if "SUCCESS" in f.read_text()]):
