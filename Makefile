@@ -128,7 +128,7 @@ check: test-typescript test-python ## Run what a change must pass: all tests but
 	@$(MAKE) --no-print-directory simulate lint
 
 .PHONY: test
-test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; about 20 minutes.
+test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; 20 to 50 minutes.
 	@rm -f bin/tests
 	$(call in-all,$(filter-out packaging,$(MODULES)),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
 	@$(MAKE) --no-print-directory simulate
