@@ -1,0 +1,25 @@
+package io.github.holdfastio.holdfast;
+
+import org.jspecify.annotations.Nullable;
+
+/** The resource has used up its tokens. Its name cannot be locked any more. */
+public final class ExhaustedException extends HoldfastException {
+    private static final long serialVersionUID = 1;
+
+    /**
+     * Makes an exception.
+     *
+     * @param text what happened
+     * @param operation what was called; may be empty
+     * @param resource the name of the lock; may be empty
+     * @param holder the present lease of the resource; null if it is not known
+     */
+    public ExhaustedException(String text, String operation, String resource, @Nullable Lease holder) {
+        super("exhausted", text, operation, resource, holder);
+    }
+
+    @Override
+    public ExhaustedException of(String other) {
+        return new ExhaustedException(text(), other, resource(), holder());
+    }
+}

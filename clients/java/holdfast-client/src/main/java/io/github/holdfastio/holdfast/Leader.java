@@ -1,0 +1,29 @@
+package io.github.holdfastio.holdfast;
+
+import java.util.Map;
+
+/**
+ * Who leads an election. Without a token nobody does.
+ *
+ * @param name the election
+ * @param owner the name of the client that leads; empty: none does
+ * @param value what it has published
+ * @param token that of its leadership, higher than that of each earlier one; 0: nobody leads
+ * @param metadata all that the leader shows, its value included
+ */
+public record Leader(String name, String owner, String value, long token, Map<String, String> metadata) {
+
+    /** Copies the metadata. */
+    public Leader {
+        metadata = Map.copyOf(metadata);
+    }
+
+    /**
+     * Returns whether somebody leads.
+     *
+     * @return whether the token is above 0
+     */
+    public boolean leads() {
+        return token > 0;
+    }
+}

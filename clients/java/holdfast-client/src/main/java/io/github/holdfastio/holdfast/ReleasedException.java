@@ -1,0 +1,25 @@
+package io.github.holdfastio.holdfast;
+
+import org.jspecify.annotations.Nullable;
+
+/** The lock was released before. */
+public final class ReleasedException extends HoldfastException {
+    private static final long serialVersionUID = 1;
+
+    /**
+     * Makes an exception.
+     *
+     * @param text what happened
+     * @param operation what was called; may be empty
+     * @param resource the name of the lock; may be empty
+     * @param holder the present lease of the resource; null if it is not known
+     */
+    public ReleasedException(String text, String operation, String resource, @Nullable Lease holder) {
+        super("released", text, operation, resource, holder);
+    }
+
+    @Override
+    public ReleasedException of(String other) {
+        return new ReleasedException(text(), other, resource(), holder());
+    }
+}
