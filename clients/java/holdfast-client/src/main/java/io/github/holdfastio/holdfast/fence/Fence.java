@@ -23,7 +23,7 @@ public final class Fence {
             throw new InvalidException("token must be 0 to " + MAX_TOKEN + ", is " + token, "", "", null);
         }
         String digits = Long.toString(token);
-        return "0".repeat(DIGITS - digits.length()) + digits;
+        return "0".repeat(DIGITS - digits.length()) + digits; // mutant: JavaFenceWithoutZeros
     }
 
     /**
