@@ -10,7 +10,7 @@ import (
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	fencetest.RunForeign(t, subject(dir), fencetest.Store{
-		Names:   map[string][]string{"python": {"file"}, "typescript": {"file"}},
+		Names:   map[string][]string{"python": {"file"}, "typescript": {"file"}, "java": {"file"}},
 		Address: func(func(string) string) string { return dir },
 		Keys:    func(resource string) []string { return []string{fileOf(resource)} },
 	})

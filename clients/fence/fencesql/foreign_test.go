@@ -10,7 +10,17 @@ import (
 func TestForeignPostgreSQL(t *testing.T) {
 	d := postgres(t)
 	fencetest.RunForeign(t, subject(d), fencetest.Store{
-		Names:   map[string][]string{"python": {"postgresql"}, "typescript": {"postgresql"}},
+		Names:   map[string][]string{"python": {"postgresql"}, "typescript": {"postgresql"}, "java": {"postgresql"}},
+		Address: func(via func(string) string) string { return via(d.process.Addr) },
+		Keys:    func(resource string) []string { return []string{resource} },
+	})
+}
+
+// TestForeignMariaDB does so with the guard in Java.
+func TestForeignMariaDB(t *testing.T) {
+	d := mariadb(t, "")
+	fencetest.RunForeign(t, subject(d), fencetest.Store{
+		Names:   map[string][]string{"java": {"mariadb"}},
 		Address: func(via func(string) string) string { return via(d.process.Addr) },
 		Keys:    func(resource string) []string { return []string{resource} },
 	})

@@ -60,18 +60,20 @@ type foreignAnswer struct {
 	Old     string `json:"old"`
 }
 
-// ForeignFolders is the variable of the environment that names a folder of copies of the clients, python and
+// ForeignFolders is the variable of the environment that names a folder of copies of the clients: java, python and
 // typescript. Without it they are those beside clients/fence.
 const ForeignFolders = "FENCETEST_CLIENTS"
 
-// StartForeign starts the guards in Python and in TypeScript, for a package in a folder of clients/fence. They end with
-// tb.
+// StartForeign starts the guards in Python, in TypeScript and in Java, for a package in a folder of clients/fence. They
+// end with tb.
 func StartForeign(tb testing.TB) []*Foreign {
 	tb.Helper()
 	clients := cmp.Or(os.Getenv(ForeignFolders), "../..")
 	python, node := filepath.Join(clients, "python"), filepath.Join(clients, "typescript/conformance/guards.js")
-	interpreter := filepath.Join(python, ".venv/bin/python")
-	for path, how := range map[string]string{interpreter: "make test-python", node: "make test-typescript"} {
+	interpreter, jars := filepath.Join(python, ".venv/bin/python"), filepath.Join(clients, "java/conformance/target")
+	for path, how := range map[string]string{
+		interpreter: "make test-python", node: "make test-typescript", filepath.Join(jars, "lib"): "make test-java",
+	} {
 		if _, err := os.Stat(path); err != nil {
 			tb.Fatalf("%v; run: %s", err, how)
 		}
@@ -80,13 +82,15 @@ func StartForeign(tb testing.TB) []*Foreign {
 		startForeign(tb, "python", "PYTHONPATH="+filepath.Join(python, "src"), interpreter,
 			filepath.Join(python, "conformance/guards.py")),
 		startForeign(tb, "typescript", "NODE_OPTIONS=", "node", node),
+		startForeign(tb, "java", "LC_ALL=C.UTF-8", "java", "-cp", jars+"/classes:"+jars+"/lib/*",
+			"io.github.holdfastio.holdfast.conformance.Guards"),
 	}
 }
 
-func startForeign(tb testing.TB, language, variable, program, file string) *Foreign {
+func startForeign(tb testing.TB, language, variable, program string, args ...string) *Foreign {
 	tb.Helper()
 	f := &Foreign{Language: language, ended: make(chan struct{}), calls: map[int]chan foreignAnswer{}}
-	f.command = exec.Command(program, file)
+	f.command = exec.Command(program, args...)
 	f.command.Env, f.command.Stderr = append(os.Environ(), variable), os.Stderr
 	var wrong error
 	if f.in, wrong = f.command.StdinPipe(); wrong != nil {
