@@ -34,7 +34,8 @@ func PostgreSQL(tb testing.TB) Server {
 		Install: "bash .ci/servers",
 		Command: func(addr string) *exec.Cmd {
 			_, port, _ := net.SplitHostPort(addr)
-			cmd := exec.Command(bin, "-D", dir, "-h", "127.0.0.1", "-p", port, "-c", "unix_socket_directories=")
+			cmd := exec.Command(bin, "-D", dir, "-h", "127.0.0.1", "-p", port, "-c", "unix_socket_directories=",
+				"-c", "max_connections=300") // each guard in another language has a pool of its own
 			as(cmd, dir, credential)
 			return cmd
 		},
