@@ -1,6 +1,7 @@
 package io.github.holdfastio.holdfast;
 
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Who leads an election. Without a token nobody does.
@@ -16,6 +17,15 @@ public record Leader(String name, String owner, String value, long token, Map<St
     /** Copies the metadata. */
     public Leader {
         metadata = Map.copyOf(metadata);
+    }
+
+    /** Returns the leader that holds a lease. A shared lease is of no election. */
+    static Leader of(String name, @Nullable Lease lease) {
+        if (lease == null || lease.limit() > 0) {
+            return new Leader(name, "", "", 0, Map.of());
+        }
+        String value = lease.metadata().getOrDefault(Leadership.VALUE, "");
+        return new Leader(name, lease.owner(), value, lease.token(), lease.metadata());
     }
 
     /**
