@@ -70,9 +70,9 @@ func StartForeign(tb testing.TB) []*Foreign {
 	tb.Helper()
 	clients := cmp.Or(os.Getenv(ForeignFolders), "../..")
 	python, node := filepath.Join(clients, "python"), filepath.Join(clients, "typescript/conformance/guards.js")
-	interpreter, jars := filepath.Join(python, ".venv/bin/python"), filepath.Join(clients, "java/conformance/target")
+	interpreter, jars := filepath.Join(python, ".venv/bin/python"), filepath.Join(clients, "java/conformance/target/lib")
 	for path, how := range map[string]string{
-		interpreter: "make test-python", node: "make test-typescript", filepath.Join(jars, "lib"): "make test-java",
+		interpreter: "make test-python", node: "make test-typescript", jars: "make test-java",
 	} {
 		if _, err := os.Stat(path); err != nil {
 			tb.Fatalf("%v; run: %s", err, how)
@@ -82,8 +82,8 @@ func StartForeign(tb testing.TB) []*Foreign {
 		startForeign(tb, "python", "PYTHONPATH="+filepath.Join(python, "src"), interpreter,
 			filepath.Join(python, "conformance/guards.py")),
 		startForeign(tb, "typescript", "NODE_OPTIONS=", "node", node),
-		startForeign(tb, "java", "LC_ALL=C.UTF-8", "java", "-cp", jars+"/classes:"+jars+"/lib/*",
-			"io.github.holdfastio.holdfast.conformance.Guards"),
+		startForeign(tb, "java", "LC_ALL=C.UTF-8", "java", "-cp", jars+"/*",
+			"io.github.holdfastio.conformance.Guards"),
 	}
 }
 

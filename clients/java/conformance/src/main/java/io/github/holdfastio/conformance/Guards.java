@@ -1,7 +1,10 @@
-package io.github.holdfastio.holdfast.conformance;
+package io.github.holdfastio.conformance;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import io.github.holdfastio.holdfast.InvalidException;
@@ -14,9 +17,6 @@ import io.github.holdfastio.holdfast.fence.UnknownWriteException;
 import io.github.holdfastio.holdfast.fence.file.Directory;
 import io.github.holdfastio.holdfast.fence.jdbc.Dialect;
 import io.github.holdfastio.holdfast.fence.jdbc.Guard;
-import io.nats.client.support.Encoding;
-import io.nats.client.support.JsonParser;
-import io.nats.client.support.JsonValue;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -34,6 +34,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Consumer;
 import javax.sql.DataSource;
 import org.jspecify.annotations.NullMarked;
 import org.jspecify.annotations.Nullable;
@@ -44,15 +45,15 @@ public final class Guards {
     private static final PrintStream OUT = new PrintStream(new FileOutputStream(FileDescriptor.out), true, UTF_8);
 
     private final Map<Integer, Register> guards = new ConcurrentHashMap<>();
-    private final Map<Integer, BlockingQueue<JsonValue>> changes = new ConcurrentHashMap<>();
+    private final Map<Integer, BlockingQueue<JsonObject>> changes = new ConcurrentHashMap<>();
 
     private Guards() {}
 
     /** A guard as the suite uses it. */
     private interface Register {
-        void write(Claim claim, JsonValue command) throws Exception;
+        void write(Claim claim, JsonObject command) throws Exception;
 
-        void modify(Claim claim, JsonValue command, Change change) throws Exception;
+        void modify(Claim claim, JsonObject command, Change change) throws Exception;
 
         void raise(Claim claim) throws Exception;
     }
@@ -70,12 +71,12 @@ public final class Guards {
     /** A file for each resource. */
     private record Files(Directory guard) implements Register {
         @Override
-        public void write(Claim claim, JsonValue command) throws Exception {
+        public void write(Claim claim, JsonObject command) throws Exception {
             guard.write(claim, key(command), text(command, "value").getBytes(UTF_8));
         }
 
         @Override
-        public void modify(Claim claim, JsonValue command, Change change) throws Exception {
+        public void modify(Claim claim, JsonObject command, Change change) throws Exception {
             guard.modify(claim, key(command), change::apply);
         }
 
@@ -84,8 +85,8 @@ public final class Guards {
             guard.raise(claim);
         }
 
-        private static String key(JsonValue command) {
-            return command.map.get("keys").array.get(0).string;
+        private static String key(JsonObject command) {
+            return command.get("keys").getAsJsonArray().get(0).getAsString();
         }
     }
 
@@ -97,7 +98,7 @@ public final class Guards {
         /** The server has a bound of connections: guards of one address share a pool, by its URL. */
         private static final Map<String, DataSource> POOLS = new ConcurrentHashMap<>();
 
-        static Rows open(JsonValue command, Dialect dialect) {
+        static Rows open(JsonObject command, Dialect dialect) {
             boolean mysql = dialect == Dialect.MYSQL;
             String address = text(command, "address");
             DataSource data = POOLS.computeIfAbsent(
@@ -123,7 +124,7 @@ public final class Guards {
         }
 
         @Override
-        public void write(Claim claim, JsonValue command) throws Exception {
+        public void write(Claim claim, JsonObject command) throws Exception {
             byte[] value = text(command, "value").getBytes(UTF_8);
             guard.run(data, claim, connection -> {
                 store(connection, upsert, claim, value);
@@ -133,7 +134,7 @@ public final class Guards {
         }
 
         @Override
-        public void modify(Claim claim, JsonValue command, Change change) throws Exception {
+        public void modify(Claim claim, JsonObject command, Change change) throws Exception {
             guard.run(data, claim, connection -> {
                 store(connection, upsert, claim, change.apply(value(connection, claim)));
                 return null;
@@ -175,7 +176,7 @@ public final class Guards {
         ExecutorService threads = Executors.newCachedThreadPool();
         try (BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, UTF_8))) {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-                JsonValue command = JsonParser.parse(line);
+                JsonObject command = JsonParser.parseString(line).getAsJsonObject();
                 int id = number(command, "id");
                 if (text(command, "op").equals("changed")) {
                     guards.changes.get(id).add(command);
@@ -188,15 +189,21 @@ public final class Guards {
         System.exit(0);
     }
 
-    private void answer(int id, JsonValue command) {
+    private void answer(int id, JsonObject command) {
         try {
             carryOut(id, command);
-            say("{\"id\":" + id + "}");
+            say(id, answer -> {});
         } catch (StaleClaimException e) {
             String kind = e instanceof SpentClaimException ? "spent" : "stale";
-            say("{\"id\":" + id + ",\"error\":\"" + kind + "\",\"highest\":\"" + e.highest() + "\"}");
+            say(id, answer -> {
+                answer.addProperty("error", kind);
+                answer.addProperty("highest", Long.toString(e.highest()));
+            });
         } catch (Exception e) {
-            say("{\"id\":" + id + ",\"error\":\"" + kind(e) + "\",\"detail\":" + quoted(e.toString()) + "}");
+            say(id, answer -> {
+                answer.addProperty("error", kind(e));
+                answer.addProperty("detail", e.toString());
+            });
         }
     }
 
@@ -211,7 +218,7 @@ public final class Guards {
         return e instanceof FailedChange ? "failed" : "other";
     }
 
-    private void carryOut(int id, JsonValue command) throws Exception {
+    private void carryOut(int id, JsonObject command) throws Exception {
         String operation = text(command, "op");
         if (operation.equals("open")) {
             guards.put(id, open(command));
@@ -227,7 +234,7 @@ public final class Guards {
         }
     }
 
-    private static Register open(JsonValue command) throws IOException {
+    private static Register open(JsonObject command) throws IOException {
         return switch (text(command, "store")) {
             case "file" -> new Files(Directory.open(Path.of(text(command, "address"))).withRule(rule(command)));
             case "postgresql" -> Rows.open(command, Dialect.POSTGRESQL);
@@ -237,10 +244,13 @@ public final class Guards {
     }
 
     private byte[] ask(int id, byte @Nullable [] old) {
-        say("{\"id\":" + id + ",\"asks\":true,\"old\":" + quoted(old == null ? "" : new String(old, UTF_8)) + "}");
+        say(id, answer -> {
+            answer.addProperty("asks", true);
+            answer.addProperty("old", old == null ? "" : new String(old, UTF_8));
+        });
         try {
-            JsonValue answer = changes.get(id).take();
-            if (answer.map.get("failed") != null) {
+            JsonObject answer = changes.get(id).take();
+            if (answer.has("failed")) {
                 throw new FailedChange();
             }
             return text(answer, "value").getBytes(UTF_8);
@@ -249,24 +259,23 @@ public final class Guards {
         }
     }
 
-    private static synchronized void say(String line) {
-        OUT.println(line);
+    private static synchronized void say(int id, Consumer<JsonObject> members) {
+        JsonObject answer = new JsonObject();
+        answer.addProperty("id", id);
+        members.accept(answer);
+        OUT.println(answer);
     }
 
-    private static Rule rule(JsonValue command) {
-        return Boolean.TRUE.equals(command.map.get("once").bool) ? Rule.ONCE : Rule.REPEATABLE;
+    private static Rule rule(JsonObject command) {
+        return command.get("once").getAsBoolean() ? Rule.ONCE : Rule.REPEATABLE;
     }
 
-    private static int number(JsonValue command, String name) {
-        return command.map.get(name).i;
+    private static int number(JsonObject command, String name) {
+        return command.get(name).getAsInt();
     }
 
-    private static String text(JsonValue command, String name) {
-        JsonValue value = command.map.get(name);
-        return value == null ? "" : value.string;
-    }
-
-    private static String quoted(String text) {
-        return '"' + Encoding.jsonEncode(text) + '"';
+    private static String text(JsonObject command, String name) {
+        JsonElement value = command.get(name);
+        return value == null ? "" : value.getAsString();
     }
 }
