@@ -4,6 +4,7 @@ import io.github.holdfastio.holdfast.UnavailableException;
 import io.github.holdfastio.holdfast.UnavailableReason;
 import io.nats.client.AuthenticationException;
 import io.nats.client.Connection;
+import io.nats.client.ErrorListener;
 import io.nats.client.Nats;
 import io.nats.client.Options;
 import java.io.IOException;
@@ -25,13 +26,21 @@ public final class Connecting {
         if (given.getErrorListener() instanceof Denials) {
             return builder;
         }
-        boolean isDefault = given.getErrorListener().getClass().getName().startsWith("io.nats.");
-        return builder.maxReconnects(-1)
-                .reconnectWait(RECONNECT_WAIT)
-                .reconnectBufferSize(0)
-                .pingInterval(PING_INTERVAL)
-                .maxPingsOut(2)
-                .errorListener(new Denials(isDefault ? null : given.getErrorListener()));
+        ErrorListener listener = given.getErrorListener();
+        builder.errorListener(new Denials(listener.getClass().getName().startsWith("io.nats.") ? null : listener));
+        if (given.getMaxReconnect() == Options.DEFAULT_MAX_RECONNECT) {
+            builder.maxReconnects(-1);
+        }
+        if (given.getReconnectWait().equals(Options.DEFAULT_RECONNECT_WAIT)) {
+            builder.reconnectWait(RECONNECT_WAIT);
+        }
+        if (given.getReconnectBufferSize() == Options.DEFAULT_RECONNECT_BUF_SIZE) {
+            builder.reconnectBufferSize(0);
+        }
+        if (given.getPingInterval().equals(Options.DEFAULT_PING_INTERVAL)) {
+            builder.pingInterval(PING_INTERVAL);
+        }
+        return builder;
     }
 
     /** Connects. Throws UnavailableException. */
