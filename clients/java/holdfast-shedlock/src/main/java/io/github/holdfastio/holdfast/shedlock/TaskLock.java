@@ -47,7 +47,8 @@ final class TaskLock extends AbstractSimpleLock {
     protected Optional<SimpleLock> doExtend(LockConfiguration configuration) {
         boolean shorter = lockConfiguration.getLockAtMostFor().compareTo(HoldfastLockProvider.MIN_TTL) < 0;
         if (shorter && ClockProvider.now().isAfter(lockConfiguration.getLockAtMostUntil())) {
-            return Optional.empty(); // the lease has more than was asked for
+            doUnlock(); // the lease is longer than what was asked for
+            return Optional.empty();
         }
         try {
             lock.extend(HoldfastLockProvider.ttl(configuration.getLockAtMostFor()));
