@@ -160,7 +160,7 @@ public final class Driver {
     private Map<String, Object> open(JsonObject c) throws Exception {
         Options.Builder nats = Holdfast.options(new Options.Builder().server(text(c, "url")))
                 .reconnectWait(Duration.ofMillis(100))
-                .reconnectJitter(Duration.ZERO);
+                .reconnectJitter(Duration.ofMillis(1));
         if (!text(c, "user").isEmpty()) {
             nats.userInfo(text(c, "user"), text(c, "password"));
         }
