@@ -1,6 +1,7 @@
 package io.github.holdfastio.holdfast;
 
 import io.github.holdfastio.holdfast.fence.Claim;
+import io.github.holdfastio.holdfast.fence.Claimant;
 import io.github.holdfastio.holdfast.internal.Calls;
 import io.github.holdfastio.holdfast.internal.Checks;
 import io.github.holdfastio.holdfast.internal.Clock;
@@ -17,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * A lock that is held, until it is released or lost. Its client renews it. {@link Client#lock} makes it. Any thread may
  * use it: it belongs to no thread.
  */
-public final class Lock implements AutoCloseable {
+public final class Lock implements AutoCloseable, Claimant {
     private final Share share;
 
     Lock(Share share) {
@@ -79,6 +80,7 @@ public final class Lock implements AutoCloseable {
      * @return the claim
      * @throws InvalidException if the lock has slots: choose one
      */
+    @Override
     public Claim claim() {
         Checks.require(slots().isEmpty(), "the lock has the slots " + slots() + "; choose one of them");
         return Claim.of(name(), fence());
