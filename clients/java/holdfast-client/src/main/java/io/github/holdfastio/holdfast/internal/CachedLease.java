@@ -271,8 +271,8 @@ final class CachedLease {
 
     private void giveBack() {
         if (handle != null && returned == null) {
-            returned = handle.giveBack();
-            returned.whenComplete((error, e) -> cache.drop(this));
+            // It is dropped before those who wait for its return look for it.
+            returned = handle.giveBack().whenComplete((error, e) -> cache.drop(this));
         }
     }
 

@@ -40,6 +40,9 @@ public final class Connecting {
         if (given.getPingInterval().equals(Options.DEFAULT_PING_INTERVAL)) {
             builder.pingInterval(PING_INTERVAL);
         }
+        if (given.getReconnectJitter().isZero()) { // jnats ends its attempts to reconnect without a word
+            builder.reconnectJitter(Duration.ofNanos(1));
+        }
         return builder;
     }
 

@@ -148,7 +148,9 @@ public final class Handles implements Reports {
         List.copyOf(held.values()).forEach(Handle::interrupt);
         core.spawn(releaseAll(), new Cancellation());
         ends.close();
-        return core.end(until).thenAccept(inTime -> {
+        CompletableFuture<Void> interrupted = new CompletableFuture<>();
+        core.loop.execute(() -> interrupted.complete(null)); // calls that end have begun to withdraw their requests by then
+        return interrupted.thenCompose(v -> core.end(until)).thenAccept(inTime -> {
             List.copyOf(held.values()).forEach(Handle::detach);
             core.sender.close();
             core.shutdown();

@@ -87,11 +87,8 @@ public final class Loop {
     }
 
     private synchronized void drain() {
-        for (Runnable task; (task = foreign.poll()) != null; ) {
-            ready.add(task);
-            while (!ready.isEmpty()) {
-                guard(ready.remove());
-            }
+        for (Runnable task; (task = ready.isEmpty() ? foreign.poll() : ready.remove()) != null; ) {
+            guard(task);
         }
     }
 
