@@ -59,6 +59,7 @@ func TestConformance(t *testing.T) {
 const (
 	nodeDriver = "clients/typescript/conformance/driver.js"
 	python     = "clients/python/.venv/bin/python"
+	javaLib    = "clients/java/conformance/target/lib"
 )
 
 // language is a driver.
@@ -105,6 +106,8 @@ func drivers(t *testing.T) []language {
 		{name: "go", command: []string{buildGoDriver(t)}},
 		{name: "typescript", command: []string{"node", nodeDriver}, file: nodeDriver},
 		{name: "python", command: []string{python, "clients/python/conformance/driver.py"}, file: python},
+		{name: "java", command: []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", javaLib + "/*",
+			"io.github.holdfastio.conformance.Driver"}, file: javaLib + "/driver.jar"},
 	}
 }
 

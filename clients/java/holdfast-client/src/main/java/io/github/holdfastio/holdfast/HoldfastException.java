@@ -6,9 +6,13 @@ import org.jspecify.annotations.Nullable;
 public abstract class HoldfastException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
+    /** The name of the error in all clients. */
     private final String code;
+    /** What happened. */
     private final String text;
+    /** What was called. */
     private final String operation;
+    /** The name of the lock. */
     private final String resource;
     private final transient @Nullable Lease holder;
 

@@ -13,12 +13,6 @@ import org.jspecify.annotations.Nullable;
  * @param metadata all that the leader shows, its value included
  */
 public record Leader(String name, String owner, String value, long token, Map<String, String> metadata) {
-
-    /** Copies the metadata. */
-    public Leader {
-        metadata = Map.copyOf(metadata);
-    }
-
     /** Returns the leader that holds a lease. A shared lease is of no election. */
     static Leader of(String name, @Nullable Lease lease) {
         if (lease == null || lease.limit() > 0) {

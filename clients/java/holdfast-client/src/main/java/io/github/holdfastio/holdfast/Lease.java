@@ -34,11 +34,4 @@ public record Lease(
         Map<String, String> metadata,
         long limit,
         List<Integer> slots,
-        String session) {
-
-    /** Copies the metadata and the slots. */
-    public Lease {
-        metadata = Map.copyOf(metadata);
-        slots = List.copyOf(slots);
-    }
-}
+        String session) {}

@@ -16,11 +16,6 @@ import org.jspecify.annotations.Nullable;
 public record LockState(
         String name, List<Lease> holders, long permits, long waiting, long lastToken, @Nullable HeldBack heldBack) {
 
-    /** Copies the holders. */
-    public LockState {
-        holders = List.copyOf(holders);
-    }
-
     /**
      * Returns whether the resource has a holder.
      *

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 public final class LostException extends HoldfastException {
     private static final long serialVersionUID = 1;
 
+    /** Why the lock was lost. */
     private final LossReason reason;
 
     /**

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 public final class UnavailableException extends HoldfastException {
     private static final long serialVersionUID = 1;
 
+    /** Why no node could decide; null if that is not known. */
     private final @Nullable UnavailableReason reason;
 
     /**

@@ -2,7 +2,6 @@ package io.github.holdfastio.holdfast.fence;
 
 import io.github.holdfastio.holdfast.InvalidException;
 import io.github.holdfastio.holdfast.internal.Key;
-import java.io.Serializable;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Locale;
@@ -15,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param resource the name of the lock in Unicode NFC, as the lock has it; for a slot {@code <name>#<slot>}
  * @param token what is compared: the number of the fence of the lease; for a slot, the token of the lease
  */
-public record Claim(String resource, long token) implements Claimant, Serializable {
+public record Claim(String resource, long token) implements Claimant {
     /** The header with the fence, over NATS and HTTP. */
     public static final String TOKEN_HEADER = "Fencing-Token";
 
@@ -25,6 +24,8 @@ public record Claim(String resource, long token) implements Claimant, Serializab
     /**
      * Checks the claim.
      *
+     * @param resource the name of the lock in Unicode NFC
+     * @param token the number of the fence
      * @throws InvalidException if the resource is no name of a lock, or the token is not 1 to 900000000000000
      */
     public Claim {

@@ -5,7 +5,7 @@ public class StaleClaimException extends FenceException {
     private static final long serialVersionUID = 1;
 
     /** What was refused. */
-    private final Claim claim;
+    private final transient Claim claim;
 
     /** The mark that refused it. */
     private final long highest;

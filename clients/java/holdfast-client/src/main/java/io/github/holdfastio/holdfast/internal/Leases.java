@@ -8,6 +8,7 @@ import io.github.holdfastio.holdfast.LockState;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 
 /** Leases, the state of a resource and events, as the service shows them. */
 final class Leases {
@@ -24,7 +25,7 @@ final class Leases {
                 millis(m, "remaining_ms"),
                 acquired == 0 ? null : Instant.ofEpochMilli(acquired),
                 m.text("durability").equals("EPHEMERAL"),
-                m.map("metadata"),
+                Map.copyOf(m.map("metadata")),
                 m.number("limit"),
                 m.numbers("slots"),
                 m.text("session"));
