@@ -148,7 +148,8 @@ public final class ClientOptions implements Cloneable {
     }
 
     /**
-     * Sets what runs the functions of the application: those given to {@link Lock#onLost} and the stages of futures.
+     * Sets what runs the functions of the application: those given to {@link Lock#onLost} and the stages of futures. It
+     * must not run them in the thread that brings them, which renews all locks of the client.
      *
      * @param value the executor, which is not shut down; null, the default: daemon threads of the client
      * @return a copy

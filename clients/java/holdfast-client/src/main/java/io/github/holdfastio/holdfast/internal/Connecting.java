@@ -4,7 +4,6 @@ import io.github.holdfastio.holdfast.UnavailableException;
 import io.github.holdfastio.holdfast.UnavailableReason;
 import io.nats.client.AuthenticationException;
 import io.nats.client.Connection;
-import io.nats.client.ErrorListener;
 import io.nats.client.Nats;
 import io.nats.client.Options;
 import java.io.IOException;
@@ -26,8 +25,7 @@ public final class Connecting {
         if (given.getErrorListener() instanceof Denials) {
             return builder;
         }
-        ErrorListener listener = given.getErrorListener();
-        builder.errorListener(new Denials(listener.getClass().getName().startsWith("io.nats.") ? null : listener));
+        builder.errorListener(new Denials(given.getErrorListener()));
         if (given.getMaxReconnect() == Options.DEFAULT_MAX_RECONNECT) {
             builder.maxReconnects(-1);
         }

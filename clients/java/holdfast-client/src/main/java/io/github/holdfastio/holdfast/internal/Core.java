@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -66,7 +67,11 @@ public final class Core {
 
     /** Calls a function of the application. Any thread may call it. */
     public void call(Runnable function) {
-        executor.execute(function);
+        try {
+            executor.execute(function);
+        } catch (RejectedExecutionException e) { // the application has shut it down, and may wait for a future yet
+            workers.execute(function);
+        }
     }
 
     /** Notes that something goes on, which close waits for; cancellation ends it. */

@@ -1,7 +1,11 @@
 package io.github.holdfastio.holdfast.internal;
 
 import io.nats.client.Connection;
+import io.nats.client.Consumer;
 import io.nats.client.ErrorListener;
+import io.nats.client.JetStreamSubscription;
+import io.nats.client.Message;
+import io.nats.client.support.Status;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -11,7 +15,6 @@ import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What NATS denies on a connection, reported to its senders. jnats reports it to the listener of its options only, so
@@ -21,10 +24,10 @@ public final class Denials implements ErrorListener {
     private static final Pattern DENIAL = Pattern.compile(
             "permissions violation for (?:publish|subscription) to \"([^\"]*)\"", Pattern.CASE_INSENSITIVE);
 
-    private final @Nullable ErrorListener behind;
+    private final ErrorListener behind;
     private final List<Sender> senders = new CopyOnWriteArrayList<>();
 
-    public Denials(@Nullable ErrorListener behind) {
+    public Denials(ErrorListener behind) {
         this.behind = behind;
     }
 
@@ -48,25 +51,53 @@ public final class Denials implements ErrorListener {
             String subject = found.group(1).toLowerCase(Locale.ROOT);
             deny(subject, error + "; holdfast access prints the permissions of a client");
         }
-        if (behind != null) {
-            behind.errorOccurred(connection, error);
-        } else {
-            Loop.LOG.log(System.Logger.Level.WARNING, "NATS: {0}", error);
-        }
+        behind.errorOccurred(connection, error);
     }
 
     @Override
     public void exceptionOccurred(Connection connection, Exception exception) {
-        if (behind != null) {
-            behind.exceptionOccurred(connection, exception);
-        }
+        behind.exceptionOccurred(connection, exception);
     }
 
     @Override
-    public void slowConsumerDetected(Connection connection, io.nats.client.Consumer consumer) {
-        if (behind != null) {
-            behind.slowConsumerDetected(connection, consumer);
-        }
+    public void slowConsumerDetected(Connection connection, Consumer consumer) {
+        behind.slowConsumerDetected(connection, consumer);
+    }
+
+    @Override
+    public void messageDiscarded(Connection connection, Message message) {
+        behind.messageDiscarded(connection, message);
+    }
+
+    @Override
+    public void socketWriteTimeout(Connection connection) {
+        behind.socketWriteTimeout(connection);
+    }
+
+    @Override
+    public void heartbeatAlarm(Connection connection, JetStreamSubscription of, long last, long lastConsumer) {
+        behind.heartbeatAlarm(connection, of, last, lastConsumer);
+    }
+
+    @Override
+    public void unhandledStatus(Connection connection, JetStreamSubscription of, Status status) {
+        behind.unhandledStatus(connection, of, status);
+    }
+
+    @Override
+    public void pullStatusWarning(Connection connection, JetStreamSubscription of, Status status) {
+        behind.pullStatusWarning(connection, of, status);
+    }
+
+    @Override
+    public void pullStatusError(Connection connection, JetStreamSubscription of, Status status) {
+        behind.pullStatusError(connection, of, status);
+    }
+
+    @Override
+    public void flowControlProcessed(
+            Connection connection, JetStreamSubscription of, String subject, FlowControlSource source) {
+        behind.flowControlProcessed(connection, of, subject, source);
     }
 
     /**
