@@ -10,7 +10,7 @@ import (
 )
 
 // mark is a comment with the names of the mutants that change its line, or, if it has a line of its own, the next one.
-// The comments of Go, TypeScript, Python and Lua have it.
+// The comments of Go, TypeScript, Java, Python and Lua have it.
 var mark = regexp.MustCompile(`^(.*)(?://|#|--) mutant: (\w+(?:, \w+)*)$`)
 
 // marked returns the indices of the lines that the mutant of this name changes.
@@ -35,9 +35,9 @@ func TestMarks(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{".git", ".venv", "node_modules", "dist", "mutants"}, entry.Name()):
+		case entry.IsDir() && slices.Contains([]string{".git", ".venv", "node_modules", "dist", "target", "mutants"}, entry.Name()):
 			return filepath.SkipDir
-		case slices.Contains([]string{".go", ".py", ".ts"}, filepath.Ext(path)):
+		case slices.Contains([]string{".go", ".py", ".ts", ".java"}, filepath.Ext(path)):
 			files = append(files, path)
 		}
 		return nil

@@ -49,7 +49,7 @@ final class Batching {
     }
 
     boolean may() {
-        return offered && proved; // mutant: JavaBatchesAreNotTried
+        return offered && proved;
     }
 
     /** Returns whether a batch is to be tried now. The next trial is then after a pause. */

@@ -224,7 +224,7 @@ final class CachedLease {
             return null;
         }
         long left = present.active() ? present.until() - Clock.now() : 0;
-        if (left < terms.ttl() / LEAST_PART) { // mutant: JavaUseOfAnExpiredLease
+        if (left < terms.ttl() / LEAST_PART) {
             close();
             return null;
         }

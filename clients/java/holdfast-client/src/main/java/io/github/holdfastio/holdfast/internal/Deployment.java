@@ -67,7 +67,7 @@ final class Deployment {
 
     /** Sends another request, unless the answer is fresh. */
     void refresh() {
-        if (!finding && !core.closed && Clock.now() >= queried + FRESH) { // mutant: JavaDoubtWithoutAPause
+        if (!finding && !core.closed && Clock.now() >= queried + FRESH) {
             find();
         }
     }
@@ -121,7 +121,7 @@ final class Deployment {
         maxWait = limits.has("max_wait_ms") ? Clock.ofMillis(limits.number("max_wait_ms")) : MAX_WAIT;
         minTtl = Clock.ofMillis(limits.number("min_ttl_ms"));
         known.complete(null);
-        if (isNew) { // mutant: JavaSessionsOfFormerShards
+        if (isNew) {
             divided.run();
         }
         return true;
