@@ -9,7 +9,7 @@ func foreignGuards(client, module, test, scenario string) suite {
 	}
 }
 
-// foreign are mutants of the guards in TypeScript and Python. Those in the script of Redis have the names that they have
+// foreign are mutants of the guards in TypeScript, Python and Java. Those in the script of Redis have the names that they have
 // in Go: the script is the same.
 var foreign = []mutant{
 	{
@@ -94,5 +94,44 @@ var foreign = []mutant{
 		edits: []edit{{"clients/python/src/holdfast_client/fence/s3.py", "condition: dict[str, str] = {}"}},
 		found: foreignGuards("python", "fences3", "TestForeign", "Paused"),
 		says:  `acknowledged were`,
+	},
+	{
+		name:  "JavaEqualTokenIsRefused",
+		harm:  "a holder writes once, and is refused from then on",
+		edits: []edit{{javaFence + "Rule.java", "if (claim.token() <= highest) {"}},
+		found: suite{
+			client: "java", module: "clients", folder: "fence/fencefile", run: "^TestForeign$/^java$/^EqualToken$",
+		},
+		says: `stale after`,
+	},
+	{
+		name: "JavaEveryTokenPasses",
+		harm: "a stale holder writes",
+		edits: []edit{{
+			javaFence + "jdbc/Guard.java", `+ "DO UPDATE SET token = excluded.token WHERE ? >= 0 RETURNING token";`,
+		}},
+		found: foreignGuards("java", "fencesql", "TestForeignPostgreSQL", "Textbook"),
+		says:  `want a StaleError`,
+	},
+	{
+		name:  "JavaEveryTokenPassesInMySQL",
+		harm:  "a stale holder writes",
+		edits: []edit{{javaFence + "jdbc/Guard.java", ""}},
+		found: foreignGuards("java", "fencesql", "TestForeignMariaDB", "Textbook"),
+		says:  `want a StaleError`,
+	},
+	{
+		name:  "JavaFenceWithoutZeros",
+		harm:  "a resource that compares fences as text takes an ended lease for the later one",
+		edits: []edit{{javaFence + "Fence.java", `return digits;`}},
+		found: javaTests("ClaimTest", "passesByTheRule"),
+		says:  `stale fencing token: 34, after 35 was seen`,
+	},
+	{
+		name:  "JavaWritesWithoutTheLock",
+		harm:  "a change goes on whose lock was taken away, and overwrites that of the next one",
+		edits: []edit{{javaFence + "file/Directory.java", ""}, {javaFence + "file/Directory.java", ""}},
+		found: javaTests("DirectoryTest", "writesNothingWhenTheLockWasTakenAway"),
+		says:  `Expected java.io.IOException to be thrown`,
 	},
 }

@@ -11,8 +11,12 @@ func init() {
 			"$(find holdfast-client/src/main/java -name '*.java' ! -name module-info.java)",
 		driver: "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp COPY/classes:COPY/conformance/target/lib/* " +
 			"io.github.holdfastio.conformance.Driver",
+		tests: `mvn -q -o -B test -f holdfast-client -Dtest="$1#$2"`,
 	}
 }
+
+// javaTests are tests of one class that need no service.
+func javaTests(class, tests string) suite { return suite{client: "java", folder: class, run: tests} }
 
 // javaCases are conformance cases of one file, run with the Java client.
 func javaCases(file, cases string) suite {

@@ -81,8 +81,8 @@ func TestMutantsAreFound(t *testing.T) {
 // empty is how Go or Node.js says that no test has the name.
 var empty = regexp.MustCompile(`(?m)\[no tests to run\]|^# pass 0$`)
 
-// failed is how Go, pytest or Node.js says that a test has failed, and not its build.
-var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: |^panic: |^fatal error: |^FAILED |^not ok `)
+// failed is how Go, pytest, Node.js or Surefire says that a test has failed, and not its build.
+var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: |^panic: |^fatal error: |^FAILED |^not ok |^\[ERROR\] .*<<< (?:FAILURE|ERROR)!`)
 
 // sentence is the first line by which the suite shows that it has found this mutant and nothing else.
 func (m mutant) sentence(output []byte) string {

@@ -82,7 +82,8 @@ func StartForeign(tb testing.TB) []*Foreign {
 		startForeign(tb, "python", "PYTHONPATH="+filepath.Join(python, "src"), interpreter,
 			filepath.Join(python, "conformance/guards.py")),
 		startForeign(tb, "typescript", "NODE_OPTIONS=", "node", node),
-		startForeign(tb, "java", "LC_ALL=C.UTF-8", "java", "-cp", jars+"/*",
+		// There are classes where they are tried instead of those of the libraries.
+		startForeign(tb, "java", "LC_ALL=C.UTF-8", "java", "-cp", filepath.Join(clients, "java/classes")+":"+jars+"/*",
 			"io.github.holdfastio.conformance.Guards"),
 	}
 }

@@ -363,14 +363,14 @@ public final class Directory {
     private static void replace(
             Place at, Folder parent, String name, byte[] content, Set<PosixFilePermission> permissions)
             throws IOException {
-        at.lock.check();
+        at.lock.check(); // mutant: JavaWritesWithoutTheLock
         try {
             at.control.remove(NEW); // there is one writer at a time: it removes what a crash has left
         } catch (NoSuchFileException e) {
             // as it should be
         }
         at.control.create(NEW, content, permissions);
-        at.lock.check();
+        at.lock.check(); // mutant: JavaWritesWithoutTheLock
         at.control.rename(NEW, parent, name);
         parent.settle();
     }

@@ -221,7 +221,7 @@ public final class Guard {
             lock.executeUpdate();
         }
         long highest = mark(connection, claim, " FOR UPDATE");
-        rule.check(claim, highest);
+        rule.check(claim, highest); // mutant: JavaEveryTokenPassesInMySQL
         if (claim.token() == highest) {
             return;
         }
