@@ -2,6 +2,7 @@ package io.github.holdfastio.holdfast.fence;
 
 import io.github.holdfastio.holdfast.InvalidException;
 import io.github.holdfastio.holdfast.internal.Key;
+import java.io.Serializable;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Locale;
@@ -14,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param resource the name of the lock in Unicode NFC, as the lock has it; for a slot {@code <name>#<slot>}
  * @param token what is compared: the number of the fence of the lease; for a slot, the token of the lease
  */
-public record Claim(String resource, long token) implements Claimant {
+public record Claim(String resource, long token) implements Claimant, Serializable {
     /** The header with the fence, over NATS and HTTP. */
     public static final String TOKEN_HEADER = "Fencing-Token";
 

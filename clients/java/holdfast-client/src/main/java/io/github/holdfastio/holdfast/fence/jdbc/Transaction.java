@@ -2,6 +2,7 @@ package io.github.holdfastio.holdfast.fence.jdbc;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What {@link Guard#run} does in a transaction that has raised the mark.
@@ -9,7 +10,7 @@ import java.sql.SQLException;
  * @param <T> what it returns
  */
 @FunctionalInterface
-public interface Transaction<T> {
+public interface Transaction<T extends @Nullable Object> {
     /**
      * Reads and writes. What it writes depends only on what it reads here.
      *
