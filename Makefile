@@ -127,12 +127,21 @@ check: test-typescript test-python ## Run what a change must pass: all tests but
 	$(call in-all,$(filter-out $(LONG_MODULES),$(MODULES)),$(call go-test,-p 4,$$(go list ./... | grep -vxF $(LONG:%=-e github.com/holdfast-io/holdfast/%))))
 	@$(MAKE) --no-print-directory simulate lint
 
+# Two lanes side by side, because most tests wait for a time to pass. The second two follow: Go runs what the first build.
 .PHONY: test
-test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; 20 to 50 minutes.
+test: servers build ## Run all tests with the race detector, after installing the servers that they need; 20 to 40 minutes.
 	@rm -f bin/tests
-	$(call in-all,$(filter-out packaging,$(MODULES)),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
+	@$(MAKE) --no-print-directory -k -j 2 test-typescript test-python
+	@$(MAKE) --no-print-directory -k -j 2 test-root test-modules
 	@$(MAKE) --no-print-directory simulate
 	@awk -f .ci/times.awk docs/results/times.txt bin/tests
+
+.PHONY: test-root test-modules
+test-root: # the root module
+	$(call in-all,.,$(call go-test,-race,./...))
+
+test-modules: # all others
+	$(call in-all,$(filter-out . packaging,$(MODULES)),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
 
 .PHONY: times
 times: ## Record how long each package took in the last make test, for the next ones to compare.
