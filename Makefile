@@ -155,7 +155,7 @@ night: ## Run all campaigns for HOURS (8), as root, and write docs/results; ARGS
 .PHONY: test-typescript
 test-typescript: build ## Build the TypeScript client and test it on bin/holdfast, after installing what it needs.
 	@bash .ci/servers typescript
-	cd clients/typescript && export HOLDFAST_BINARY=$(CURDIR)/bin/holdfast && npm test && npm run check
+	cd clients/typescript && export HOLDFAST_BINARY=$(CURDIR)/bin/holdfast && npm test && npm run check:built
 
 # Each process of pytest has a node of its own, so the tests of files run side by side.
 .PHONY: test-python
