@@ -46,6 +46,18 @@ test("as many denials as there are open attempts show that all were denied", asy
   assert.deepEqual(publishers.map(({ denials }) => denials), [1, 1]);
 });
 
+test("denials count also if an attempt of an earlier publisher comes between them", async () => {
+  const { nc, deny } = connection();
+  const publishers = [new Sends([]), new Sends([{}, {}])] as const;
+  for (const publisher of publishers) Denials.join(nc, publisher);
+  await deny();
+  publishers[0].open.push({});
+  await deny();
+  assert.deepEqual(publishers.map(({ denials }) => denials), [0, 0]);
+  await deny();
+  assert.deepEqual(publishers.map(({ denials }) => denials), [1, 1]);
+});
+
 test("the denial of an attempt that was answered is not counted as one of the others", async () => {
   for (const answered of [0, 1]) {
     const { nc, deny } = connection();
