@@ -84,8 +84,9 @@ class Denials:
         if not open:
             return
         # Without an attempt that was open then, an earlier denial may have been of that one.
-        now, counted = {*open}, next((attempt.denials for attempt in open if attempt.denials), [])
-        counted = [*(before for before in counted if before <= now), now]
+        now = {*open}
+        before = next((attempt.denials for attempt in open if attempt.denials), list[set[Open]]())
+        counted = [*(were for were in before if were <= now), now]
         for attempt in open:  # the next denial may find others before them
             attempt.denials = counted
         if len(counted) < len(open):
