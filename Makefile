@@ -129,11 +129,11 @@ check: test-typescript test-python ## Run what a change must pass: all tests but
 
 # Two lanes side by side, because most tests wait for a time to pass. The second two follow: Go runs what the first build.
 .PHONY: test
-test: servers build ## Run all tests with the race detector, after installing the servers that they need; 20 to 40 minutes.
+test: servers build ## Run all tests with the race detector, after installing the servers that they need; 20 to 50 minutes.
 	@rm -f bin/tests
 	@$(MAKE) --no-print-directory -k -j 2 test-typescript test-python
 	@$(MAKE) --no-print-directory -k -j 2 test-root test-modules
-	@$(MAKE) --no-print-directory simulate
+	@$(MAKE) --no-print-directory simulate TRIALS=100
 	@awk -f .ci/times.awk docs/results/times.txt bin/tests
 
 .PHONY: test-root test-modules
