@@ -137,11 +137,10 @@ test: servers build ## Run all tests with the race detector, after installing th
 	@awk -f .ci/times.awk docs/results/times.txt bin/tests
 
 .PHONY: test-root test-modules
-test-root: # the root module
-	$(call in-all,.,$(call go-test,-race,./...))
-
-test-modules: # all others
-	$(call in-all,$(filter-out . packaging,$(MODULES)),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
+test-root: OF := .
+test-modules: OF := $(filter-out . packaging,$(MODULES))
+test-root test-modules:
+	$(call in-all,$(OF),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
 
 .PHONY: times
 times: ## Record how long each package took in the last make test, for the next ones to compare.

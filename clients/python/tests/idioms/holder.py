@@ -18,14 +18,14 @@ from holdfast_client.fence.file import Directory
 host, url, folder, name, length = sys.argv[1:]
 ttl = float(length)
 guard = Directory(folder)
-told = threading.Event()
+asked = threading.Event()
 
 
 def work(lock: holdfast_client.sync.Lock) -> None:
-    """Work until it is told to end, or has lost the lock: then print what becomes of a late write."""
+    """Work until it is asked to end, or has lost the lock: then print what becomes of a late write."""
     guard.write(lock, name, "in time")
     print(f"has {lock.fence}", flush=True)
-    while not told.is_set() and not lock.lost.wait(0.05):
+    while not asked.is_set() and not lock.lost.wait(0.05):
         pass
     if not lock.lost.is_set():
         print(f"is done with {lock.fence}", flush=True)
@@ -84,5 +84,5 @@ def run_django() -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGUSR2, lambda *_: told.set())
+    signal.signal(signal.SIGUSR2, lambda *_: asked.set())
     {"celery": run_celery, "django": run_django}[host]()

@@ -15,9 +15,9 @@ const ttl = Number(length);
 const client = holdfast(await connectWith(connect, { servers: url, reconnectTimeWait: 50 }));
 const guard = await Directory.open(folder);
 
-const told = new Promise<void>((resolve) => process.once("SIGUSR2", () => { resolve(); }));
+const asked = new Promise<void>((resolve) => process.once("SIGUSR2", () => { resolve(); }));
 
-/** Works until it is told to end, or has lost the lock: it then says what becomes of a late write. */
+/** Works until it is asked to end, or has lost the lock: it then says what becomes of a late write. */
 async function work(lock: Lock | undefined, signal = lock?.signal): Promise<void> {
   if (lock === undefined || signal === undefined) {
     console.log("has no lock");
@@ -25,7 +25,7 @@ async function work(lock: Lock | undefined, signal = lock?.signal): Promise<void
   }
   await guard.write(lock, name, "in time");
   console.log(`has ${lock.fence}`);
-  if (await Promise.race([told, aborted(signal)]) === undefined) {
+  if (await Promise.race([asked, aborted(signal)]) === undefined) {
     console.log(`is done with ${lock.fence}`);
     return;
   }
