@@ -68,6 +68,9 @@ func TestUsersByFile(t *testing.T) {
 			imports: [ { service: { account: APP, subject: "holdfast.>" }, to: "locks.>", share: true } ]
 		} }
 		authorization { timeout: $TIMEOUT }`, nodeKey, robotKey, secretHash)))
+	if line := p.out.WaitFor(t, p.done, "as one of:"); !strings.Contains(line, "the users in /") {
+		t.Errorf("how to log in: %q", line)
+	}
 	alice := func(args ...string) result {
 		return runWith(t, p.alice("secret"), append(args, "--prefix", "locks", "--inbox-prefix", "_INBOX_alice")...)
 	}

@@ -326,7 +326,7 @@ func TestLossOfOneOfAll(t *testing.T) {
 	t.Run("Abandoned", func(t *testing.T) {
 		t.Parallel()
 		names := named(t, "a", "b", "c")
-		s := mustAcquireAll(t, c, names, holdfast.TTL(time.Second))
+		s := mustAcquireAll(t, c, names, holdfast.TTL(2*time.Second))
 		lose(t, s.All()[1])
 		await(t, "the set is lost", s.Lost())
 		for _, name := range names {

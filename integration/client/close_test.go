@@ -85,7 +85,7 @@ func TestClose(t *testing.T) {
 			once.Do(func() { close(stuck) })
 			<-end
 		}))
-		mustAcquire(t, c, t.Name(), holdfast.TTL(time.Second))
+		mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
 		p.OnAnswers("extend", proxy.First(1, proxy.Lose))
 		await(t, "the hook is called", stuck)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

@@ -68,7 +68,7 @@ func TestBreakIsFelt(t *testing.T) {
 			t.Run("ExtendedFromAShortTTL", func(t *testing.T) {
 				t.Parallel()
 				p := proxy.New(t, url)
-				l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(opts, holdfast.TTL(time.Second))...)
+				l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(opts, holdfast.TTL(2*time.Second))...)
 				stand.Must(t, l.Extend(testContext(t), ttl))
 				stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
 				breakLock(t, l)

@@ -20,7 +20,7 @@ func TestStuffedConnection(t *testing.T) {
 	p := proxy.New(t, url)
 	nc := stand.Dial(t, p.URL())
 	c, rival := stand.Client(t, nc, holdfast.Timeout(100*time.Millisecond)), newClient(t, url)
-	l := mustAcquire(t, c, t.Name(), holdfast.TTL(1500*time.Millisecond))
+	l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
 	waiting := acquiring(testContext(t), rival, t.Name())
 	untilWaiting(t, rival, t.Name(), 1)
 	p.Clog()

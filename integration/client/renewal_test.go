@@ -69,7 +69,7 @@ func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 func TestRenewalOfLateGrant(t *testing.T) {
 	url := newService(t).URL() // tokens begin at 1
 	p := proxy.New(t, url)
-	const ttl = 800 * time.Millisecond
+	const ttl = 2 * time.Second
 	c := newClient(t, p.URL(), holdfast.Defaults(holdfast.TTL(ttl)))
 	stand.Value(c.Info(testContext(t)))(t)
 	p.OnAnswers("acquire", proxy.First(1, proxy.Lose)) // tried again after 500 ms
@@ -128,7 +128,7 @@ func TestJeopardy(t *testing.T) {
 		t.Parallel()
 		p := proxy.New(t, url)
 		var j observations
-		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(time.Second))
+		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(2*time.Second))
 		p.Blackhole()
 		await(t, "the lock is lost", l.Lost())
 		if got := j.String(); got != "000000000000001 danger" {

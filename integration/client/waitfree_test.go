@@ -70,7 +70,7 @@ func TestWaitFree(t *testing.T) {
 	}
 	t.Run("Expired", func(t *testing.T) {
 		t.Parallel()
-		mustAcquire(t, c, "expired", holdfast.TTL(200*time.Millisecond))
+		mustAcquire(t, c, "expired", holdfast.TTL(2*time.Second))
 		wantFree(t, c, "expired", waitingFree(t, t.Context(), s, "expired"))
 	})
 	t.Run("Ephemeral", func(t *testing.T) {
@@ -82,9 +82,9 @@ func TestWaitFree(t *testing.T) {
 	})
 	t.Run("Prolonged", func(t *testing.T) {
 		t.Parallel()
-		l := mustAcquire(t, c, "prolonged", holdfast.TTL(time.Second))
+		l := mustAcquire(t, c, "prolonged", holdfast.TTL(2*time.Second))
 		done := waitingFree(t, t.Context(), s, "prolonged")
-		stand.Must(t, l.Extend(t.Context(), 1500*time.Millisecond))
+		stand.Must(t, l.Extend(t.Context(), 3*time.Second))
 		wantFree(t, c, "prolonged", done)
 	})
 }

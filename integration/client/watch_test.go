@@ -105,9 +105,9 @@ func TestWatchTellsEveryChange(t *testing.T) {
 	if e := w.want(holdfast.EventReleased, "orders.42", 1); e.Held() < 0 || e.Held() > time.Hour || !e.Kind.Ends() {
 		t.Errorf("%+v", e)
 	}
-	mustAcquire(t, c, "orders.42", holdfast.TTL(100*time.Millisecond))
+	mustAcquire(t, c, "orders.42", holdfast.TTL(2*time.Second))
 	w.want(holdfast.EventAcquired, "orders.42", 2)
-	if e := w.want(holdfast.EventExpired, "orders.42", 2); e.Held() < 100*time.Millisecond {
+	if e := w.want(holdfast.EventExpired, "orders.42", 2); e.Held() < 2*time.Second {
 		t.Errorf("held for %v", e.Held())
 	}
 	l = mustAcquire(t, c, "orders.42")

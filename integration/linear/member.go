@@ -23,7 +23,7 @@ func (m model) session(s state, o *Operation) (bool, state) {
 	over := o.Token == s.token && s.end == expired && !o.Former
 	switch o.Status {
 	case messages.Status_EXTENDED:
-		if holds {
+		if holds && (!o.Former || !m.isDue(h, o)) { // then it may have run out before, and the keep be of other leases
 			h.bound = max(h.bound, o.Call+millis(o.TTL))
 			return true, s.with(h)
 		}

@@ -60,6 +60,11 @@ var memberPairs = []struct {
 		inSession(keep(500, 501).former().gets(extended), acquire("b", 1010, 1020).granted(2)),
 	},
 	{
+		"a keep that is answered for all shards may come behind the end of the lease",
+		inSession(keep(1002, 1003).former().gets(extended), acquire("b", 1010, 1020).granted(2)),
+		inSession(keep(1002, 1003).gets(extended), acquire("b", 1010, 1020).granted(2)),
+	},
+	{
 		"a session is known until its time",
 		inSession(keep(1000, 1001).gets(notHeld)),
 		inSession(keep(900, 901).gets(notHeld)),

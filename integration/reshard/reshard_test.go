@@ -83,7 +83,7 @@ func TestFormerSubjects(t *testing.T) {
 		for _, shard := range []messages.Shard{
 			{Number: 0}, {Number: 1}, {Generation: 1, Number: 2}, {Generation: 1, Number: 0}, is.Of(key),
 		} {
-			r, h := d.ask(nc, messages.DefaultPrefix.Direct(shard, messages.OpGet, key), `{}`)
+			r, h := d.answered(nc, messages.DefaultPrefix.Direct(shard, messages.OpGet, key), `{}`)
 			want := "2"
 			if shard.Generation == is.Generation {
 				want = ""
@@ -94,13 +94,13 @@ func TestFormerSubjects(t *testing.T) {
 		}
 	}
 	for _, shard := range []messages.Shard{former.Shard(1), {Generation: 1, Number: 2}} {
-		r, h := d.ask(nc, messages.DefaultPrefix.Direct(shard, messages.OpKeep, session), `{"ttl_ms":600000}`)
+		r, h := d.answered(nc, messages.DefaultPrefix.Direct(shard, messages.OpKeep, session), `{"ttl_ms":600000}`)
 		if r.GetHeld() != leases || h.Get(messages.HeaderGeneration) != "2" {
 			t.Errorf("keep on shard %v: %v, header %v", shard, r, h)
 		}
 	}
 	d.batch(nc, former.Shard(0), leases)
-	r, h := d.ask(nc, messages.DefaultPrefix.Direct(former.Shard(0), messages.OpEnd, session), `{}`)
+	r, h := d.answered(nc, messages.DefaultPrefix.Direct(former.Shard(0), messages.OpEnd, session), `{}`)
 	if r.GetStatus() != messages.Status_RELEASED || h.Get(messages.HeaderGeneration) != "2" {
 		t.Errorf("end: %v, header %v", r, h)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -121,10 +122,21 @@ func (d *deployment) ask(nc *nats.Conn, subject, payload string) (*messages.Repl
 	return r, m.Header
 }
 
+// answered asks until the shards can answer. A renewal does not wait while a shard moves to another node, which it may do
+// at any time: it is answered UNAVAILABLE, and is to be tried again.
+func (d *deployment) answered(nc *nats.Conn, subject, payload string) (r *messages.Reply, h nats.Header) {
+	d.Helper()
+	stand.Eventually(d, "the shards can answer "+subject, func() bool {
+		r, h = d.ask(nc, subject, payload)
+		return r.GetStatus() != messages.Status_UNAVAILABLE
+	})
+	return r, h
+}
+
 // want asks, and checks the status of the answer and its token, unless that is 0.
 func (d *deployment) want(nc *nats.Conn, status messages.Status, token uint64, subject, payload string) *messages.Reply {
 	d.Helper()
-	r, _ := d.ask(nc, subject, payload)
+	r, _ := d.answered(nc, subject, payload)
 	if r.GetStatus() != status || token != 0 && r.GetLease().GetToken() != token {
 		d.Fatalf("%s %s: %v, want %v of token %d", subject, payload, r, status, token)
 	}

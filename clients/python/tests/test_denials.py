@@ -61,6 +61,21 @@ async def test_as_many_denials_as_open_attempts() -> None:
     assert report._error_cb is nothing
 
 
+async def test_an_attempt_of_an_earlier_sender_comes_between() -> None:
+    nc = cast(Connection, SimpleNamespace(_error_cb=nothing))
+    report = cast(Any, nc)
+    a, b, c = Attempt(), Attempt(), Attempt()
+    first, second = Publisher(), Publisher(b, c)
+    for publisher in (first, second):
+        Denials.reported_to(publisher, nc)
+    await report._error_cb(DENIAL)
+    first.open.append(a)
+    await report._error_cb(DENIAL)
+    assert (first.denied, second.denied) == ([], [])
+    await report._error_cb(DENIAL)
+    assert (first.denied, second.denied) == ([a], [b, c])
+
+
 async def test_an_attempt_that_was_answered_may_have_been_denied() -> None:
     """Its denial is not counted as one of the others."""
     nc = cast(Connection, SimpleNamespace(_error_cb=nothing))

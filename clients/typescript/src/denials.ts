@@ -21,7 +21,7 @@ export class Denials {
 
   readonly #publishers = new Set<Publisher>();
   readonly #status: AsyncIterable<Status>;
-  /** The open attempts on a subject at each denial there, by the first of them. They are forgotten with that one. */
+  /** The open attempts on a subject at each denial there, by each of them: the next denial may find others before it. */
   readonly #counted = new WeakMap<object, object[][]>();
 
   private constructor(private readonly nc: NatsConnection) {
@@ -63,11 +63,10 @@ export class Denials {
     if (name !== "PermissionViolationError" || operation === "subscription" || subject === undefined) return;
     const publishers = [...this.#publishers];
     const open = publishers.flatMap((publisher) => publisher.attemptsOn?.(subject) ?? []);
-    const [first] = open;
-    if (first === undefined) return;
-    const before = this.#counted.get(first) ?? [];
+    if (open.length === 0) return;
+    const before = open.map((attempt) => this.#counted.get(attempt)).find((times) => times !== undefined) ?? [];
     const times = [...before.filter((were) => were.every((attempt) => open.includes(attempt))), open];
-    this.#counted.set(first, times);
+    for (const attempt of open) this.#counted.set(attempt, times);
     if (times.length < open.length) return;
     for (const publisher of publishers) publisher.denied?.(subject, error);
   }

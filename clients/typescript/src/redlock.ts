@@ -132,10 +132,15 @@ export default class Redlock {
     return this.#acquire(resources, duration, settings, false);
   }
 
-  /** Releases the resources. @throws ExecutionError if the lock is released or lost already, or if no answer came. */
+  /**
+   * Releases the resources.
+   *
+   * @throws ExecutionError if the lock is released or lost already, if no answer came, or, when all are released, if a
+   * resource was given twice.
+   */
   async release(lock: Lock): Promise<ExecutionResult> {
     lock.isOver = true;
-    const [attempts] = await this.#attempt(() => release(lock.locks));
+    const [attempts] = await this.#attempt(() => release(lock));
     return { attempts };
   }
 
@@ -178,7 +183,7 @@ export default class Redlock {
     } finally {
       locks.signal.removeEventListener("abort", look);
       lock.isOver = true;
-      await release(locks).catch(() => undefined);
+      await release(lock).catch(() => undefined);
     }
   }
 
@@ -221,9 +226,9 @@ function checkDuration(duration: number): void {
   if (Math.floor(duration) !== duration) throw new Error("Duration must be an integer value in milliseconds.");
 }
 
-/** Releases locks. If they are over already, that is an error, as in redlock. */
-async function release(locks: Locks): Promise<void> {
-  const wasOver = locks.signal.aborted;
+/** Releases locks. As in redlock it is an error if they are over already, and if a resource was given twice. */
+async function release({ locks, resources }: Lock): Promise<void> {
+  const wasOver = locks.signal.aborted || resources.length > locks.all.length;
   await locks.release();
   if (wasOver) throw locks.signal.reason as Error;
 }

@@ -37,12 +37,15 @@ func (s *serve) announce(w io.Writer, r *server.Server, m *monitor) error {
 		}
 		return slog.NewJSONHandler(w, nil).Handle(context.Background(), record)
 	}
-	where, prefix, watch := "", "", ""
+	where, prefix, login, watch := "", "", "", ""
 	if url != nats.DefaultURL {
 		where = " --server " + url
 	}
 	if s.deployment.prefix != string(messages.DefaultPrefix) {
 		prefix = " --prefix " + s.deployment.prefix
+	}
+	if file := s.embedded.config.AuthFile; file != "" {
+		login = fmt.Sprintf("   as one of:  the users in %s, by --user and --password, --nkey or --creds\n", display.Name(file))
 	}
 	if m.web != nil {
 		watch = fmt.Sprintf("Metrics:      %s/metrics; health: /livez, /readyz\n", m.web.URL())
@@ -56,7 +59,7 @@ func (s *serve) announce(w io.Writer, r *server.Server, m *monitor) error {
 	_, err := fmt.Fprintf(w, `Holdfast is ready: NATS at %s, node %s, %s, data in %s
 Take a lock:  holdfast acquire orders.42 --owner me --ttl 30s%s%s
          or:  nats%s req %s '{"owner":"me","ttl_ms":30000}'
-%s`, url, display.Name(s.deployment.name), display.Count(int(r.Deployment().Shards()), "shard"), data, where, prefix,
-		where, messages.Prefix(s.deployment.prefix).Operation(messages.OpAcquire, "orders.42"), watch)
+%s%s`, url, display.Name(s.deployment.name), display.Count(int(r.Deployment().Shards()), "shard"), data, where, prefix,
+		where, messages.Prefix(s.deployment.prefix).Operation(messages.OpAcquire, "orders.42"), login, watch)
 	return err
 }

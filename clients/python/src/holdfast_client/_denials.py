@@ -83,10 +83,13 @@ class Denials:
         open = [attempt for sender in self._senders for attempt in sender.published_on(subject)]
         if not open:
             return
-        # They are counted in the first attempt: without it the earlier denials may have been of that one.
-        first, now = open[0], {*open}
-        first.denials = [*(before for before in first.denials if before <= now), now]
-        if len(first.denials) < len(open):
+        # Without an attempt that was open then, an earlier denial may have been of that one.
+        now = {*open}
+        before = next((attempt.denials for attempt in open if attempt.denials), list[set[Open]]())
+        counted = [*(were for were in before if were <= now), now]
+        for attempt in open:  # the next denial may find others before them
+            attempt.denials = counted
+        if len(counted) < len(open):
             return
         for sender in self._senders:
             sender.deny(subject, error)

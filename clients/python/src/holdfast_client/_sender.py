@@ -111,7 +111,7 @@ class Attempt:
         receive: is called with the answer; None: none is expected.
         queued: it is not published yet.
         batch: the number of the batch in which it was sent; 0: it was sent alone, or not yet.
-        denials: the open attempts on its subject at each denial there, while it is the oldest of them.
+        denials: the open attempts on its subject at each denial there, shared by all that are open.
     """
 
     id: int

@@ -89,6 +89,11 @@ export class Server implements AsyncDisposable {
     await this.#end("SIGTERM");
   }
 
+  /** Stops the node as {@link Server.stop} does, without a chance to write anything. */
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
   /**
    * Ends the lease of a lock, as an operator does: whoever waits for it has it, and its holder learns that it is lost,
    * with a renewal at the latest.
@@ -121,7 +126,7 @@ export class Server implements AsyncDisposable {
 
   /** Kills the node, and removes its data. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#end("SIGKILL");
+    await this.kill();
     await this.#relay.close();
     await rm(this.#folder, { recursive: true, force: true });
   }
@@ -155,11 +160,15 @@ export class Server implements AsyncDisposable {
   }
 
   #extended(key: string, payload: Buffer): Verdict {
-    const { token, session } = JSON.parse(payload.toString()) as { token?: string; session?: string };
-    const lease = `${String(token)} ${key}`;
-    if (this.#dropped.has(lease)) return "lose";
-    if (session === undefined) this.#sessions.delete(lease);
-    else this.#sessions.set(lease, encodeKey(session));
+    try {
+      const { token, session } = JSON.parse(payload.toString()) as { token?: string; session?: string };
+      const lease = `${String(token)} ${key}`;
+      if (this.#dropped.has(lease)) return "lose";
+      if (session === undefined) this.#sessions.delete(lease);
+      else this.#sessions.set(lease, encodeKey(session));
+    } catch {
+      // It breaks a rule, and the node says so.
+    }
     return { pass: 0 };
   }
 

@@ -187,6 +187,15 @@ for (const [library, { ExecutionError, ResourceLockedError, make, take }] of Obj
       await free(b);
     });
 
+    test("locks a resource that it gives twice, and its release fails", async () => {
+      const name = stand.name();
+      const lock = await locks.acquire([name, name], 10_000);
+      await isLocked(other.acquire([name], 10_000));
+      const longer = await lock.extend(10_000);
+      await isLocked(longer.release());
+      await free(name);
+    });
+
     test("breaks a rule", async () => {
       await assert.rejects(locks.acquire(["a"], 0.5), /must be an integer/);
       await assert.rejects(locks.using(["a"], 10_000, undefined as never), /routine is not a function/);
@@ -200,7 +209,7 @@ describe("a program that was moved to Holdfast", () => {
     const locks = new Redlock([stand.client()], settings);
     const first = await locks.using([a], 10_000, (_, lock) => Promise.resolve(lock.value));
     assert.equal(first, "000000000000001");
-    const lock = await locks.acquire([b, a, b], 10_000);
+    const lock = await locks.acquire([b, a], 10_000);
     assert.equal(lock.value, "000000000000002,000000000000001");
     assert.deepEqual(lock.locks.all.map(({ name, token }) => [name, token]), [[a, 2n], [b, 1n]]);
     await lock.release();

@@ -83,6 +83,13 @@ describe("a server for tests", () => {
     await lock.release();
   });
 
+  test("passes requests that break a rule, which the node refuses", async () => {
+    for (const payload of ["no JSON", "null", `{"session": ""}`]) {
+      const { length } = (await nc.request("holdfast.extend.odd", payload)).data;
+      assert.ok(length > 0);
+    }
+  });
+
   test("what is no protocol ends a connection", async () => {
     const { hostname, port } = new URL(server.url);
     const { connect: dial } = await import("node:net");

@@ -34,16 +34,18 @@ class Sends implements Publisher {
   }
 }
 
-test("as many denials as there are open attempts show that all were denied", async () => {
-  const { nc, deny } = connection();
-  const publishers = [new Sends([{}]), new Sends([{}])] as const;
-  for (const publisher of publishers) Denials.join(nc, publisher);
-  await deny();
-  publishers[1].open.push({});
-  await deny();
-  assert.deepEqual(publishers.map(({ denials }) => denials), [0, 0]);
-  await deny();
-  assert.deepEqual(publishers.map(({ denials }) => denials), [1, 1]);
+test("as many denials as there are open attempts show that all were denied, whichever publisher the latest is of", async () => {
+  for (const { open, late } of [{ open: [1, 1], late: 1 }, { open: [0, 2], late: 0 }]) {
+    const { nc, deny } = connection();
+    const publishers = open.map((length) => new Sends(Array.from({ length }, () => ({}))));
+    for (const publisher of publishers) Denials.join(nc, publisher);
+    await deny();
+    publishers[late]?.open.push({});
+    await deny();
+    assert.deepEqual(publishers.map(({ denials }) => denials), [0, 0]);
+    await deny();
+    assert.deepEqual(publishers.map(({ denials }) => denials), [1, 1]);
+  }
 });
 
 test("the denial of an attempt that was answered is not counted as one of the others", async () => {
