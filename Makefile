@@ -286,6 +286,7 @@ bench-clients: ## Compare the clients of all languages with one another and with
 	@bash .ci/servers languages
 	clients/python/.venv/bin/pip install -q --no-deps -r integration/languages/python/requirements.txt
 	cd clients/typescript && npm run --silent build
+	cd clients/java && mvn -q -B -P languages -D skipTests -pl :holdfast-languages -am package
 	go test -count 1 -timeout 0 -v -run '^TestFigures$$' ./integration/languages -languages.rounds $(ROUNDS) $(ARGS)
 
 .PHONY: bench-fence
