@@ -183,7 +183,7 @@ public final class Client implements AutoCloseable {
     public <T extends @Nullable Object> T withLock(String name, LockOptions options, Work<? super Lock, T> work)
             throws Exception {
         Lock lock = lock(name, options);
-        return Scope.run(lock.share(), () -> work.run(lock));
+        return Scope.run(lock.holding, () -> work.run(lock));
     }
 
     /**
@@ -233,7 +233,7 @@ public final class Client implements AutoCloseable {
     public <T extends @Nullable Object> T withLocks(
             Collection<String> names, LockOptions options, Work<? super Locks, T> work) throws Exception {
         Locks locks = lockAll(names, options);
-        return Scope.run(locks.shares(), () -> work.run(locks));
+        return Scope.run(locks.holding, () -> work.run(locks));
     }
 
     /**
@@ -282,7 +282,7 @@ public final class Client implements AutoCloseable {
     public <T extends @Nullable Object> T lead(
             String name, String value, LockOptions options, Work<? super Leadership, T> work) throws Exception {
         Leadership leadership = campaign(name, value, options);
-        return Scope.run(leadership.lock().share(), () -> work.run(leadership));
+        return Scope.run(leadership.lock().holding, () -> work.run(leadership));
     }
 
     /**
@@ -484,9 +484,7 @@ public final class Client implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (ExecutionException e) {
-            throw e.getCause() instanceof HoldfastException known
-                    ? known.of(known.operation())
-                    : new IllegalStateException(e.getCause());
+            throw Calls.rethrown(e.getCause());
         }
     }
 
@@ -529,12 +527,8 @@ public final class Client implements AutoCloseable {
     }
 
     /** Gives back what a call has yielded that is not waited for any more. */
-    private static void giveBack(Lock lock) {
-        lock.share().release();
-    }
-
-    private static void giveBack(Locks locks) {
-        locks.shares().release();
+    private static void giveBack(Held held) {
+        held.holding.release();
     }
 
     private Events events(String pattern) throws InterruptedException {

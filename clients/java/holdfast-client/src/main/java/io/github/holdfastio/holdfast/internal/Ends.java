@@ -64,12 +64,8 @@ final class Ends {
     /** Unsubscribes. */
     void remove(Hints follower) {
         Entry entry = followers.remove(follower);
-        if (entry != null && entry.subscription != null) {
-            try {
-                core.sender.dispatcher().unsubscribe(entry.subscription);
-            } catch (IllegalStateException e) {
-                // The connection is closed.
-            }
+        if (entry != null) {
+            core.sender.unsubscribe(entry.subscription);
         }
     }
 
@@ -84,15 +80,8 @@ final class Ends {
     }
 
     private void subscribe(Entry entry, Hints follower) {
-        if (entry.subscription != null) {
-            return;
-        }
-        try {
-            String subject = core.prefix + ".event." + entry.key;
-            entry.subscription =
-                    core.sender.dispatcher().subscribe(subject, m -> core.loop.execute(() -> received(m, follower)));
-        } catch (IllegalStateException e) {
-            // The connection is closed.
+        if (entry.subscription == null) {
+            entry.subscription = core.sender.subscribe(core.events + entry.key, m -> received(m, follower));
         }
     }
 
@@ -111,10 +100,7 @@ final class Ends {
         if (!isDone) {
             proof = null;
         }
-        String error = core.nc.getLastError();
-        String text = error == null ? "" : error.toLowerCase(Locale.ROOT);
-        if (text.contains("permissions violation")
-                && text.contains((core.prefix + ".event.").toLowerCase(Locale.ROOT))) {
+        if (Denials.subject(core.nc.getLastError()).startsWith(core.events.toLowerCase(Locale.ROOT))) {
             refused = true;
             close();
         }

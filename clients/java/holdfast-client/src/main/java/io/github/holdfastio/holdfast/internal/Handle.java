@@ -207,7 +207,7 @@ final class Handle {
     void check(String operation) {
         look();
         if (found != null) {
-            throw found.of(operation);
+            throw Failures.again(found, operation);
         }
         if (!holding) {
             throw new ReleasedException("the lock was released", operation, name, null);
@@ -270,7 +270,7 @@ final class Handle {
             if (shares.isEmpty()) {
                 postRelease();
             }
-            return Failures.failed(found.of("release"));
+            return Failures.failed(Failures.again(found, "release"));
         }
         return beginRelease().thenAccept(error -> rethrow(error, "release"));
     }
@@ -525,7 +525,7 @@ final class Handle {
             throw new UnknownOutcomeException(error.text(), operation, name, null);
         }
         if (error != null) {
-            throw error.of(operation);
+            throw Failures.again(error, operation);
         }
     }
 }

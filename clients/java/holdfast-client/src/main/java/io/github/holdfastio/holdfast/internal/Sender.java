@@ -4,6 +4,7 @@ import io.github.holdfastio.holdfast.UnavailableReason;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.Dispatcher;
+import io.nats.client.Subscription;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
@@ -57,7 +58,7 @@ final class Sender {
     String deaf = "";
 
     private final String owner;
-    private final Reports client;
+    private final Handles client;
     private final String inbox;
     private final Mac mac = newMac();
     private final Batching batching = new Batching();
@@ -66,7 +67,7 @@ final class Sender {
     private final ConnectionListener listener = this::connectionEvent;
     private @Nullable Dispatcher dispatcher;
 
-    Sender(Connection nc, Loop loop, String prefix, String owner, Reports client) {
+    Sender(Connection nc, Loop loop, String prefix, String owner, Handles client) {
         this.nc = nc;
         this.loop = loop;
         this.owner = owner;
@@ -92,13 +93,25 @@ final class Sender {
         }
     }
 
-    /** Returns the dispatcher, on which further subscriptions are made. */
-    Dispatcher dispatcher() {
+    /** Subscribes to a subject. Returns null if the connection is closed. */
+    @Nullable Subscription subscribe(String subject, Consumer<io.nats.client.Message> receive) {
         Dispatcher d = dispatcher;
-        if (d == null) {
-            throw new IllegalStateException("the connection is closed");
+        try {
+            return d == null ? null : d.subscribe(subject, m -> loop.execute(() -> receive.accept(m)));
+        } catch (IllegalStateException e) {
+            return null;
         }
-        return d;
+    }
+
+    void unsubscribe(@Nullable Subscription subscription) {
+        Dispatcher d = dispatcher;
+        if (d != null && subscription != null) {
+            try {
+                d.unsubscribe(subscription);
+            } catch (IllegalStateException e) {
+                // The connection is closed, which does as well.
+            }
+        }
     }
 
     /** Notes how many shards the deployment has, of which generation, and whether it takes batches. */
@@ -322,7 +335,7 @@ final class Sender {
         answered = answered || !nobody;
         String generation = m.hasHeaders() ? m.getHeaders().getFirst(GENERATION) : null;
         if (generation != null && router.isOld(generation)) {
-            client.outdated();
+            client.deployment.refresh(); // a hint, which may be forged
         }
         if (number.startsWith(BATCH)) {
             answeredBatch(Long.parseLong(number.substring(BATCH.length())), nobody, m.getData());
@@ -397,7 +410,7 @@ final class Sender {
         attempts.remove(id);
         if (answer.direct) {
             if (status.equals(Answer.NO_RESPONDERS)) {
-                client.outdated();
+                client.deployment.refresh(); // a hint, which may be forged
             } else {
                 router.proven();
             }

@@ -52,7 +52,7 @@ final class Use extends Share {
     /** Ends the use, and waits for nothing. */
     void end() {
         over = true;
-        wanted.end();
+        stop();
         lease.end(this);
     }
 
