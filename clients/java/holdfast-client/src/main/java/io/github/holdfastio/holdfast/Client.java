@@ -508,7 +508,7 @@ public final class Client implements AutoCloseable {
     }
 
     private CompletableFuture<Lock> campaign(String name, Terms terms, Cancellation cancellation) {
-        handles.check("campaign");
+        handles.core.check("campaign", "");
         return handles.need("values", "campaign", name)
                 .thenCompose(v -> locker.share(name, terms, Clock.now(), cancellation))
                 .thenApply(this::locked);
@@ -549,13 +549,13 @@ public final class Client implements AutoCloseable {
 
     /** Throws InvalidException for what would make several leaders, or leaders that no event shows. */
     private Terms candidate(String name, String value, LockOptions options) {
-        Terms terms = options.terms(ttl, 0);
+        Terms terms = options.metadata(Leadership.withValue(options.metadata, value)).terms(ttl, 0);
         boolean isElection = !options.isSharedOrLimited() && !terms.ephemeral() && !terms.reentrant();
         if (!isElection || options.asksForCache()) {
             String text = "an election cannot have a limit, the mode shared, ephemeral, reentrant or cache";
             throw new InvalidException(text, "campaign", name, null);
         }
-        return terms.withMetadata(Leadership.withValue(terms.metadata(), value));
+        return terms;
     }
 
     /** Returns a name that people recognise, and that is unique. */

@@ -20,7 +20,7 @@ public final class LockOptions implements Cloneable {
     private Mode mode = Mode.EXCLUSIVE;
     private int permits = 1;
     private @Nullable Long limit;
-    private Map<String, String> metadata = Map.of();
+    Map<String, String> metadata = Map.of();
     private boolean ephemeral;
     private boolean renew = true;
     private boolean reentrant;

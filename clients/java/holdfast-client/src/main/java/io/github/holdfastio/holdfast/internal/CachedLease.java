@@ -100,7 +100,7 @@ final class CachedLease {
         if (acquired.waiting > 0) {
             want(acquired.waiting);
         } else {
-            acquired.listen();
+            acquired.extensions.listen();
         }
         return first;
     }
@@ -187,7 +187,7 @@ final class CachedLease {
             return;
         }
         long behind = present.token() + present.tokens;
-        if (!present.grant().slots().isEmpty() || (next == behind && !present.grows())) {
+        if (!present.grant().slots().isEmpty() || (next == behind && !present.extensions.grows())) {
             close(); // with slots another client has downgraded it
         } else if (behind > end) {
             end = behind;
@@ -244,10 +244,10 @@ final class CachedLease {
             growAt = Clock.NEVER;
             long more = Math.min(Math.min(present.tokens, MAX_GROWTH), MAX_BLOCK - present.tokens);
             if (more > 0) {
-                present.grow(present.tokens + more);
+                present.extensions.grow(present.tokens + more);
             }
         }
-        if (next == end && !present.grows()) {
+        if (next == end && !present.extensions.grows()) {
             shut();
         }
         return given;

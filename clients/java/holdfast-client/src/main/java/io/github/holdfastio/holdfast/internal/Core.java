@@ -140,8 +140,7 @@ public final class Core {
 
     /** Returns a request of the owner about a lease that has this secret, or is to have it; null: it has none. */
     Message message(byte @Nullable [] secret) {
-        Message message = new Message().with("owner", owner);
-        return secret == null ? message : message.with("secret", secret);
+        return new Message().with("owner", owner).with("secret", secret);
     }
 
     /** Releases in the background. What is not released in time runs out. Null: too much goes on already. */

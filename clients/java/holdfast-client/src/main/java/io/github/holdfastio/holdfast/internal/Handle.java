@@ -45,7 +45,7 @@ final class Handle {
     private final Handles parts;
     private final Deployment deployment;
     private final Terms terms;
-    private final Extensions extensions;
+    final Extensions extensions;
     private final Hints hints;
     private final List<Share> shares = new ArrayList<>();
     private volatile Grant grant;
@@ -84,7 +84,7 @@ final class Handle {
         kind = Kind.of(name, terms);
         extensions = new Extensions(this, parts, a, terms);
         keeper = extensions;
-        hints = new Hints(this, core, parts.ends);
+        hints = new Hints(this, parts.ends);
         parts.held.put(id(), this);
         if (terms.cache() == 0) {
             parts.shared.put(kind, this);
@@ -103,11 +103,6 @@ final class Handle {
 
     Handles.Id id() {
         return new Handles.Id(name, token());
-    }
-
-    /** Returns what its renewals ask for. */
-    long ttl() {
-        return extensions.ttl;
     }
 
     /** Adds a lock that shares the lease. */
@@ -142,11 +137,6 @@ final class Handle {
         return Math.min(Math.max(present == keeper ? kept : 0, extensions.until), extensions.over);
     }
 
-    /** Learns from now on that others want the resource. */
-    void listen() {
-        extensions.listen();
-    }
-
     /** Notes that so many requests wait for the resource; 0: it is not known how many. */
     void want(long number) {
         wanted = true;
@@ -166,16 +156,6 @@ final class Handle {
         if (uses != null) {
             uses.close();
         }
-    }
-
-    /** Returns whether an answer may yet show more tokens. */
-    boolean grows() {
-        return extensions.grows();
-    }
-
-    /** Asks for so many tokens in all. What gives the lease to its uses learns of the answer. */
-    void grow(long all) {
-        extensions.grow(all);
     }
 
     /** Notes that an answer to an extend is taken in, and that so many requests wait. */
@@ -521,9 +501,6 @@ final class Handle {
     }
 
     private void rethrow(@Nullable HoldfastException error, String operation) {
-        if (error instanceof UnknownOutcomeException && error.resource().isEmpty()) {
-            throw new UnknownOutcomeException(error.text(), operation, name, null);
-        }
         if (error != null) {
             throw Failures.again(error, operation);
         }

@@ -1,6 +1,5 @@
 package io.github.holdfastio.holdfast.internal;
 
-import io.github.holdfastio.holdfast.HoldfastException;
 import io.github.holdfastio.holdfast.UnknownOutcomeException;
 import io.nats.client.Connection;
 import java.util.ArrayDeque;
@@ -70,7 +69,7 @@ public final class Handles {
         secretHash = Secret.hash(secret);
         disconnect = s.disconnect;
         deployment = new Deployment(core);
-        sessions = new Sessions(core, deployment, held, this::wanted, s.sessions, disconnect);
+        sessions = new Sessions(this, s.sessions);
         deployment.divided = sessions::divide;
         ends = new Ends(core);
         Connecting.warnOfEnd(nc.getOptions());
@@ -208,7 +207,7 @@ public final class Handles {
     }
 
     /** The answer to a keep has the names of resources only. */
-    private void wanted(List<String> names) {
+    void wanted(List<String> names) {
         for (Handle handle : List.copyOf(held.values())) {
             if (names.contains(handle.name)) {
                 handle.want(0);
@@ -230,10 +229,5 @@ public final class Handles {
     /** Fails with InvalidException if the deployment is known not to have a feature. */
     public CompletableFuture<Void> need(String feature, String operation, String resource) {
         return deployment.need(feature, "upgrade all nodes", operation, resource);
-    }
-
-    /** Throws ClosedException if the client is closed. */
-    public void check(String operation) throws HoldfastException {
-        core.check(operation, "");
     }
 }

@@ -128,7 +128,7 @@ public class Share extends Holding {
 
     /** Learns from now on that others want the resource. */
     void listen() {
-        handle.listen();
+        handle.extensions.listen();
     }
 
     /** Throws LostException, ReleasedException or ClosedException unless the lock is held. */
