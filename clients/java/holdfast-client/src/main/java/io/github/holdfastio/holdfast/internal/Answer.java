@@ -27,12 +27,17 @@ final class Answer {
     /** No other attempt of the request may have had an effect. */
     boolean alone = true;
 
-    Answer(long id, long sent, boolean direct, String status, Message reply) {
+    Answer(long id, long sent, boolean direct, Message reply) {
         this.id = id;
         this.sent = sent;
         this.direct = direct;
-        this.status = status;
         this.reply = reply;
+        status = reply.statusOr(GARBLED);
+    }
+
+    /** Returns what stands in the place of a reply. */
+    static Message none(String status) {
+        return new Message().with("status", status);
     }
 
     Message lease() {

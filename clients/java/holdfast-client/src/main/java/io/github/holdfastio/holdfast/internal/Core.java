@@ -12,10 +12,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -39,7 +37,7 @@ public final class Core {
     /** What ends with the connection or the client. */
     final Set<Events> watches = new LinkedHashSet<>();
 
-    private final ThreadPoolExecutor workers;
+    private final Executor workers;
     private final Executor executor;
     /** What close waits for, with what ends it. */
     private final Map<CompletableFuture<?>, Cancellation> tasks = new HashMap<>();
@@ -53,7 +51,7 @@ public final class Core {
         owner = settings.owner();
         timeout = settings.timeout();
         events = settings.prefix() + ".event.";
-        workers = new ThreadPoolExecutor(0, Integer.MAX_VALUE, 10, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
+        workers = Executors.newCachedThreadPool(task -> {
             Thread thread = new Thread(task, "holdfast callback");
             thread.setDaemon(true);
             return thread;

@@ -2,6 +2,7 @@ package io.github.holdfastio.holdfast.internal;
 
 import io.github.holdfastio.holdfast.HoldfastException;
 import io.github.holdfastio.holdfast.InvalidException;
+import io.github.holdfastio.holdfast.Lease;
 import io.github.holdfastio.holdfast.LossReason;
 import io.github.holdfastio.holdfast.LostException;
 import io.github.holdfastio.holdfast.ReleasedException;
@@ -45,6 +46,7 @@ final class Handle {
     private final Handles parts;
     private final Deployment deployment;
     private final Terms terms;
+    private final Message granted;
     final Extensions extensions;
     private final Hints hints;
     private final List<Share> shares = new ArrayList<>();
@@ -75,12 +77,12 @@ final class Handle {
         this.requestId = requestId;
         core = parts.core;
         deployment = parts.deployment;
-        Message lease = a.lease();
-        grant = new Grant(a.token(), lease.text("fence"), lease.numbers("slots"));
+        granted = a.lease();
+        grant = new Grant(a.token(), granted.text("fence"), granted.numbers("slots"));
         tokens = a.tokens();
         waiting = a.reply.number("waiting");
         wanted = waiting > 0;
-        metadata = Map.copyOf(lease.map("metadata"));
+        metadata = Map.copyOf(granted.map("metadata"));
         kind = Kind.of(name, terms);
         extensions = new Extensions(this, parts, a, terms);
         keeper = extensions;
@@ -103,6 +105,12 @@ final class Handle {
 
     Handles.Id id() {
         return new Handles.Id(name, token());
+    }
+
+    /** Returns what the service shows of it. */
+    Lease shown() {
+        long left = Clock.millis(until() - Clock.now());
+        return Leases.parse(granted.copy().without("remaining_ms").with("remaining_ms", left));
     }
 
     /** Adds a lock that shares the lease. */
@@ -456,9 +464,6 @@ final class Handle {
         }
         failing = cause != null;
         HoldfastException error = cause == null ? null : new UnavailableException(null, cause, "extend", name);
-        if (uses != null) {
-            uses.fails(error);
-        }
         List.copyOf(shares).forEach(share -> share.fails(error));
     }
 

@@ -50,6 +50,11 @@ final class Message {
         return as(String.class, fields.getOrDefault(name, ""));
     }
 
+    /** Returns the status, or another text if what is there is none. */
+    String statusOr(String otherwise) {
+        return fields.getOrDefault("status", "") instanceof String status ? status : otherwise;
+    }
+
     /** Returns a number, which JSON may have as text. */
     long number(String name) {
         Object value = fields.getOrDefault(name, 0L);

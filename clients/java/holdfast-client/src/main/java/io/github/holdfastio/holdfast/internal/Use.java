@@ -53,6 +53,7 @@ final class Use extends Share {
     void end() {
         over = true;
         stop();
+        handle.leave(this);
         lease.end(this);
     }
 
@@ -63,6 +64,8 @@ final class Use extends Share {
             handle.look();
             if (found == null) {
                 end();
+            } else {
+                handle.leave(this);
             }
         }
         boolean waits = found != null || lease.last == this;
