@@ -1,6 +1,7 @@
 package io.github.holdfastio.holdfast.internal;
 
 import io.github.holdfastio.holdfast.HoldfastException;
+import java.util.List;
 import java.util.Set;
 
 /** The answer to one attempt, or why it has none. */
@@ -65,12 +66,7 @@ final class Answer {
     }
 
     boolean is(String... statuses) {
-        for (String one : statuses) {
-            if (status.equals(one)) {
-                return true;
-            }
-        }
-        return false;
+        return List.of(statuses).contains(status);
     }
 
     /**
