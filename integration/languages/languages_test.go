@@ -54,12 +54,16 @@ func TestFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const jars = "java/target/lib/*"
 	loads := []load{
 		{name: "Holdfast, Go", command: []string{goClient}},
 		{name: "Holdfast, TypeScript", command: []string{"node", "holdfast.mjs"}, dir: "node", cached: true},
 		{name: "Redlock on one Redis, TypeScript", command: []string{"node", "redlock.mjs"}, dir: "node", redis: true},
 		{name: "Holdfast, Python", command: []string{python, "holdfast_load.py"}, dir: "python", cached: true},
 		{name: "redis-py on one Redis, Python", command: []string{python, "redis_load.py"}, dir: "python", redis: true},
+		{name: "Holdfast, Java", command: []string{"java", "-cp", jars, "HoldfastLoad"}, cached: true},
+		{name: "Redisson RLock, Java", command: []string{"java", "-cp", jars, "RedissonLoad"}, redis: true},
+		{name: "Redisson RFencedLock, Java", command: []string{"java", "-Dfenced=true", "-cp", jars, "RedissonLoad"}, redis: true},
 	}
 	urls := map[bool]string{false: stand.StartAlone(t).URL, true: startRedis(t)}
 	for _, kind := range []struct {

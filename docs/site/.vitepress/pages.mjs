@@ -12,7 +12,7 @@ const groups = [
   ["Learn", ["tutorial.md"]],
   ["Do", [
     "service.md", "choose.md", "move.md", "recipes.md", "guards.md", "clients.md", "/clients/typescript/README.md", "/clients/python/README.md",
-    "events.md", "deploy.md", "kubernetes.md", "secured.md", "access.md", "tenants.md", "identity.md", "backup.md", "operate.md",
+    "/clients/java/README.md", "events.md", "deploy.md", "kubernetes.md", "secured.md", "access.md", "tenants.md", "identity.md", "backup.md", "operate.md",
     "monitor.md", "runbooks.md", "page.md",
   ]],
   ["Know", ["concepts.md", "fencing.md", "failures.md"]],

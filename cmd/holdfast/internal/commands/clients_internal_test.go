@@ -50,11 +50,13 @@ func flagsOf(name string) (all []string) {
 func clientsOf(t *testing.T) map[string]client {
 	t.Helper()
 	const typescript, python = "clients/typescript/src/", "clients/python/src/holdfast_client/"
+	const java = "clients/java/holdfast-client/src/main/java/io/github/holdfastio/holdfast/"
 	member := func(kind string) string { return `(?s)^.*?` + kind + `(.*?)\n(?:\}|\n\n)` }
 	in := func(files, kind, pattern string) []string {
 		return words(strings.Join(exported(t, files, member(kind)), "\n"), pattern)
 	}
 	const method, definition = `(?m)^  (?:async |get )*(\w+)[(<]`, `(?m)^ {4,8}(?:async )?(?:def )?([a-z]\w*)[(:]`
+	const public = `(?m)^    public .*?(\w+)\(`
 	return map[string]client{
 		"Go": {
 			names:   exported(t, "clients/holdfast/*.go", `(?m)^func (?:\(\w+ \*\w+\) )?([A-Z]\w*)\(`),
@@ -72,6 +74,11 @@ func clientsOf(t *testing.T) map[string]client {
 			names:   slices.Concat(exported(t, python+"_client.py", definition), exported(t, python+"_lock.py", definition)),
 			options: in(python+"_options.py", `class LockOptions\(TypedDict, total=False\):`, `(?m)^    (\w+): `),
 		},
+		"Java": {
+			names: slices.Concat(exported(t, java+"Client.java", public), exported(t, java+"Lock.java", public),
+				exported(t, java+"ClientOptions.java", public)),
+			options: exported(t, java+"LockOptions.java", `(?m)^    public LockOptions (\w+)\(`),
+		},
 		"command": {
 			names:   slices.Concat(flagsOf("lock"), flagsOf("elect"), commandsOf()),
 			options: flagsOf("lock"),
@@ -88,13 +95,14 @@ func commandsOf() (all []string) {
 	return all
 }
 
-// Each name of the tables is one that the client has, and each option of a lock is in a table. The three languages have a
-// name in each row.
+// Each name of the tables is one that the client has, and each option of a lock is in a table. Each language has a name
+// in each row.
 func TestClientsHaveWhatThePageSays(t *testing.T) {
-	columns := []string{"Go", "TypeScript", "Python", "command"}
+	columns := []string{"Go", "TypeScript", "Python", "Java", "command"}
 	first := regexp.MustCompile(`^(?:holdfast )?(-*\w[\w-]*)`)
 	documented := map[string][]string{}
-	tables := strings.Split(pageOf(t, "choose.md"), "\n| you want | "+strings.Join(columns, " | ")+" |\n|---|---|---|---|---|\n")
+	head := "\n| you want | " + strings.Join(columns, " | ") + " |\n|" + strings.Repeat("---|", len(columns)+1) + "\n"
+	tables := strings.Split(pageOf(t, "choose.md"), head)
 	for _, rows := range tables[1:] {
 		rows, _, _ = strings.Cut(rows, "\n\n")
 		for _, row := range strings.Split(rows, "\n") {

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param resource the name of the lock in Unicode NFC, as the lock has it; for a slot {@code <name>#<slot>}
  * @param token what is compared: the number of the fence of the lease; for a slot, the token of the lease
+ * @serial exclude
  */
 public record Claim(String resource, long token) implements Claimant, Serializable {
     /** The header with the fence, over NATS and HTTP. */

@@ -8,8 +8,9 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * The properties {@code holdfast.*} of an application.
  *
- * @param servers the addresses of NATS, with commas between them
- * @param credentials the file of credentials of NATS; null: none
+ * @param servers the addresses of NATS, with commas between them; null: the connection is the bean of the application,
+ *     or to nats://127.0.0.1:4222 if there is none
+ * @param credentials the file of credentials of NATS, for a connection to servers; null: none
  * @param owner the name of the holder at the service; null: one with the host, the process and a random part
  * @param ttl how long a lock stays held after its process has died
  * @param timeout how long a call waits for an answer
@@ -18,7 +19,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  */
 @ConfigurationProperties("holdfast")
 public record HoldfastProperties(
-        @DefaultValue("nats://127.0.0.1:4222") String servers,
+        @Nullable String servers,
         @Nullable String credentials,
         @Nullable String owner,
         @DefaultValue("30s") Duration ttl,
