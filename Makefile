@@ -5,6 +5,7 @@ SHELL := bash
 # Each version is pinned once: tools in tools/go.mod, everything else in go.mod.
 TOOL := go tool -modfile=tools/go.mod
 PROTOGEN := cd tools && go run ./protogen
+MAVEN := mvn --batch-mode
 DASHBOARD := node deploy/grafana/dashboard.js
 # Guards that need a driver, and adapters, are modules of their own; see docs/decisions/layout.md for the others.
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
@@ -114,24 +115,28 @@ outdated: ## List the dependencies of which a newer version exists, in all langu
 	done
 	@bash .ci/servers typescript
 	@bash .ci/servers python
+	@bash .ci/servers java
 	@echo '=== clients/typescript'; cd clients/typescript && npm outdated || true
 	@echo '=== clients/python'; clients/python/.venv/bin/pip list --outdated
+	@echo '=== clients/java'; cd clients/java && $(MAVEN) '-Dmaven.version.ignore=(?i).*-(alpha|beta|rc|m)[-.]?\d+.*' \
+		$(addprefix org.codehaus.mojo:versions-maven-plugin:2.22.0:display-,dependency-updates plugin-updates) | \
+		awk '/^\[INFO\]   / { if ($$3 == "->") $$1 = name; else name = $$2; if (/ -> / && !seen[$$0]++) { sub(/^\[INFO\] +/, ""); print } }'
 
 .PHONY: clean
 clean: ## Remove build and coverage output.
-	rm -rf bin dist coverage.out coverage.html
+	rm -rf bin dist coverage.out coverage.html clients/java/*/target
 
 .PHONY: check
-check: test-typescript test-python ## Run what a change must pass: all tests but those of LONG and LONG_MODULES, 200 deployments in virtual time, lint; about 8 minutes.
+check: test-typescript test-python test-java ## Run what a change must pass: all tests but those of LONG and LONG_MODULES, 200 deployments in virtual time, lint; about 8 minutes.
 	@rm -f bin/tests
 	$(call in-all,$(filter-out $(LONG_MODULES),$(MODULES)),$(call go-test,-p 4,$$(go list ./... | grep -vxF $(LONG:%=-e github.com/holdfast-io/holdfast/%))))
 	@$(MAKE) --no-print-directory simulate lint
 
-# Two lanes side by side, because most tests wait for a time to pass. The second two follow: Go runs what the first build.
+# Two lanes side by side, because most tests wait for a time to pass. Those of Go follow: they run what the first build.
 .PHONY: test
 test: servers build ## Run all tests with the race detector, after installing the servers that they need; 20 to 50 minutes.
 	@rm -f bin/tests
-	@$(MAKE) --no-print-directory -k -j 2 test-typescript test-python
+	@$(MAKE) --no-print-directory -k -j 2 test-java test-typescript test-python
 	@$(MAKE) --no-print-directory -k -j 2 test-root test-modules
 	@$(MAKE) --no-print-directory simulate TRIALS=100
 	@awk -f .ci/times.awk docs/results/times.txt bin/tests
@@ -162,6 +167,12 @@ test-python: build ## Test the Python client on bin/holdfast, after installing w
 	@bash .ci/servers python
 	cd clients/python && HOLDFAST_BINARY=$(CURDIR)/bin/holdfast .venv/bin/pytest -q -n 2 --dist loadfile $(ARGS)
 
+# What it builds is also what the conformance cases, the guards and the mutants run.
+.PHONY: test-java
+test-java: build ## Build the Java client and test it on bin/holdfast, after installing what it needs.
+	@bash .ci/servers java
+	cd clients/java && HOLDFAST_BINARY=$(CURDIR)/bin/holdfast $(MAVEN) -q -o verify
+
 .PHONY: docs-python
 docs-python: ## Write the reference of the Python client to dist/python-docs.
 	@bash .ci/servers python
@@ -189,6 +200,8 @@ lint: ## Check style, likely mistakes and the import rules.
 	cd clients/typescript && npm run --silent lint
 	@bash .ci/servers python
 	cd clients/python && .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/pyright
+	@bash .ci/servers java
+	cd clients/java && $(MAVEN) -q -o -Prelease -DskipTests verify
 	cd tools && go test -count=1 ./... && go tool golangci-lint run
 	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,8 @@ type driver struct {
 	stderr  *stand.Lines
 
 	mu sync.Mutex
+	// gone: it was asked to end, or killed.
+	gone bool
 	// changed is closed by the next line, and at the end.
 	changed chan struct{}
 	// begun is when the case began, commands and notes are its own; earlier is how many commands came before them.
@@ -60,40 +63,87 @@ type answer struct {
 type pool struct {
 	t *testing.T
 	language
+	url string // of the deployment where a new process takes its first lock
 
-	mu   sync.Mutex
-	idle []*driver
+	idle chan *driver
+	// starting has room for the process that is being started: many at once would take the time of the cases.
+	starting chan struct{}
+}
+
+// mostIdle is above the number of cases that run at the same time.
+const mostIdle = 1000
+
+func newPool(t *testing.T, l language, url string) *pool {
+	return &pool{t: t, language: l, url: url, idle: make(chan *driver, mostIdle), starting: make(chan struct{}, 1)}
 }
 
 // take returns a process for the case t. It carries out another one if that one has passed.
 func (p *pool) take(t *testing.T) *driver {
 	t.Helper()
-	d := p.reuse()
-	if d == nil {
-		d = startDriver(p.t, p.command)
-		p.t.Cleanup(func() { p.end(d) })
-	}
+	d := p.ready(t)
 	before := len(d.stderr.String())
 	t.Cleanup(func() {
 		if !t.Failed() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.idle = append(p.idle, d)
+			p.idle <- d
 			return
 		}
+		d.gone = true
 		_ = d.process.Process.Kill()
 		if text := d.stderr.String()[before:]; text != "" {
 			t.Logf("the driver wrote to standard error:\n%s", text)
 		}
 	})
+	d.begin()
 	return d
 }
 
-// end ends a process, unless a case has failed with it.
-func (p *pool) end(d *driver) {
-	if !slices.Contains(p.idle, d) {
-		return
+// ready returns a process that has carried out a case, or a new one. While one is being started, it waits for either.
+func (p *pool) ready(t *testing.T) *driver {
+	t.Helper()
+	select {
+	case d := <-p.idle:
+		return d
+	default:
 	}
+	select {
+	case d := <-p.idle:
+		return d
+	case p.starting <- struct{}{}:
+		defer func() { <-p.starting }()
+		return p.start(t)
+	}
+}
+
+// start starts a process for the case t. It has taken a lock when it returns: virtual machines load their classes for
+// that, which may take longer than a lease of a case.
+func (p *pool) start(t *testing.T) *driver {
+	t.Helper()
+	d := startDriver(p.t, p.command)
+	p.t.Cleanup(func() {
+		if !d.gone {
+			p.end(d)
+		}
+	})
+	if err := d.lock(p.url); err != nil {
+		d.gone = true
+		t.Fatalf("the first lock of a driver: %v\nit wrote to standard error:\n%s", err, d.stderr)
+	}
+	return d
+}
+
+// archive has a virtual machine of Java leave its classes in a file, with which the others start in two thirds of the
+// time.
+func (p *pool) archive() {
+	p.t.Helper()
+	file, command := filepath.Join(p.t.TempDir(), "classes"), p.command
+	p.command = slices.Insert(slices.Clone(command), 1, "-Xlog:disable", "-XX:ArchiveClassesAtExit="+file)
+	p.end(p.start(p.t))
+	p.command = slices.Insert(slices.Clone(command), 1, "-Xlog:disable", "-XX:SharedArchiveFile="+file)
+}
+
+// end ends a process.
+func (p *pool) end(d *driver) {
+	d.gone = true
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), patience)
 	defer cancel()
 	if err := d.end(ctx); err != nil {
@@ -101,19 +151,39 @@ func (p *pool) end(d *driver) {
 	}
 }
 
-// reuse returns a process that has carried out a case, nil if there is none.
-func (p *pool) reuse() *driver {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.idle) == 0 {
-		return nil
+// lock takes a lock that no case has, and releases it.
+func (d *driver) lock(url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, command := range []map[string]any{
+		{"call": "open", "client": "first", "url": url, "user": batchUser, "password": password},
+		{
+			"call": "acquire", "client": "first", "lock": "first", "ttl_ms": patience.Milliseconds(),
+			"name": fmt.Sprintf("first.%d", d.process.Process.Pid),
+		},
+		{"call": "release", "lock": "first"},
+		{"call": "close", "client": "first"},
+	} {
+		c, err := d.send(&step{stepMembers: stepMembers{Call: command["call"].(string)}}, command)
+		if err != nil {
+			return err
+		}
+		a, err := d.wants(ctx, c)
+		if err == nil && a.err != nil {
+			err = fmt.Errorf("%v: %s", command["call"], text(a.err))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	d := p.idle[len(p.idle)-1]
-	p.idle = p.idle[:len(p.idle)-1]
+	return nil
+}
+
+// begin begins a case.
+func (d *driver) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.begun, d.earlier, d.commands, d.notes = now(), d.earlier+len(d.commands), nil, nil
-	return d
 }
 
 func startDriver(t *testing.T, words []string) *driver {

@@ -40,7 +40,10 @@ func TestConformance(t *testing.T) {
 				}
 			}
 			shared := newDeployment(t, 1, 0, "--shards", "4")
-			processes := &pool{t: t, language: d}
+			processes := newPool(t, d, shared.url)
+			if d.command[0] == "java" {
+				processes.archive()
+			}
 			for _, f := range files {
 				t.Run(f.name, func(t *testing.T) {
 					t.Parallel()

@@ -49,17 +49,21 @@ func TestBack(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	for name, want := range map[string]kind{
-		"actors/term.go":                     product,
-		"actors/term_test.go":                test,
-		"actors/journaltest/memory.go":       support,
-		"integration/stand/stand.go":         support,
-		"messages/holdfast.pb.go":            generated,
-		"tools/house/main.go":                tooling,
-		"clients/typescript/src/lock.ts":     language,
-		"clients/typescript/test/lock.ts":    other,
-		"clients/python/src/holdfast/_l.py":  language,
-		"clients/internal/testserver/run.go": support,
-		"README.md":                          other,
+		"actors/term.go":                                            product,
+		"actors/term_test.go":                                       test,
+		"actors/journaltest/memory.go":                              support,
+		"integration/stand/stand.go":                                support,
+		"messages/holdfast.pb.go":                                   generated,
+		"tools/house/main.go":                                       tooling,
+		"clients/typescript/src/lock.ts":                            language,
+		"clients/typescript/test/lock.ts":                           other,
+		"clients/python/src/holdfast/_l.py":                         language,
+		"clients/python/src/LICENSE":                                other,
+		"clients/java/holdfast-junit/src/main/java/Server.java":     language,
+		"clients/java/holdfast-junit/src/test/java/ServerTest.java": other,
+		"clients/java/conformance/src/main/java/Driver.java":        other,
+		"clients/internal/testserver/run.go":                        support,
+		"README.md":                                                 other,
 	} {
 		if got := kindOf(name); got != want {
 			t.Errorf("%s is of kind %d, want %d", name, got, want)

@@ -58,11 +58,8 @@ const (
 func kindOf(name string) kind {
 	dir, base := path.Dir(name), path.Base(name)
 	switch {
-	case strings.HasPrefix(name, "clients/typescript/src/"), strings.HasPrefix(name, "clients/python/src/"):
-		if ext := path.Ext(name); ext == ".ts" || ext == ".py" {
-			return language
-		}
-		return other
+	case isLanguage.MatchString(name):
+		return language
 	case path.Ext(name) != ".go":
 		return other
 	case strings.HasSuffix(base, ".pb.go"):
@@ -76,6 +73,10 @@ func kindOf(name string) kind {
 	}
 	return product
 }
+
+// isLanguage matches what applications run; drivers of the conformance cases are no part of it.
+var isLanguage = regexp.MustCompile(
+	`^clients/(typescript/src/.*\.ts|python/src/.*\.py|java/holdfast-\w+/src/main/.*\.java)$`)
 
 var isSupport = regexp.MustCompile(`(test|testserver|conformance)/`)
 

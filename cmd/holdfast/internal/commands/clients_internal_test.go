@@ -101,7 +101,8 @@ func TestClientsHaveWhatThePageSays(t *testing.T) {
 	columns := []string{"Go", "TypeScript", "Python", "Java", "command"}
 	first := regexp.MustCompile(`^(?:holdfast )?(-*\w[\w-]*)`)
 	documented := map[string][]string{}
-	tables := strings.Split(pageOf(t, "choose.md"), "\n| you want | "+strings.Join(columns, " | ")+" |\n|"+strings.Repeat("---|", len(columns)+1)+"\n")
+	head := "\n| you want | " + strings.Join(columns, " | ") + " |\n|" + strings.Repeat("---|", len(columns)+1) + "\n"
+	tables := strings.Split(pageOf(t, "choose.md"), head)
 	for _, rows := range tables[1:] {
 		rows, _, _ = strings.Cut(rows, "\n\n")
 		for _, row := range strings.Split(rows, "\n") {

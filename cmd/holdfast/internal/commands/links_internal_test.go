@@ -27,11 +27,12 @@ var (
 // sources calls visit with each file of the repository whose name ends so, by its path from the root.
 func sources(t *testing.T, endings []string, visit func(path, text string)) {
 	t.Helper()
+	made := []string{".git", "node_modules", "dist", "bin", "data", "target", ".venv", ".pytest_cache"}
 	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && slices.Contains([]string{".git", "node_modules", "dist", "bin", "data", ".venv", ".pytest_cache"}, d.Name()):
+		case d.IsDir() && slices.Contains(made, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir() || !slices.Contains(endings, filepath.Ext(path)):
 			return nil

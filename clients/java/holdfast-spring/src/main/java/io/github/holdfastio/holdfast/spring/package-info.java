@@ -4,7 +4,8 @@
  * <p>With this artifact on the class path an application of Spring Boot has a
  * {@link io.github.holdfastio.holdfast.Client}, by the properties of
  * {@link io.github.holdfastio.holdfast.spring.HoldfastProperties}, such as
- * {@code holdfast.servers=nats://n1.example.com,nats://n2.example.com}. If Spring Integration is there, too, it has a
+ * {@code holdfast.servers=nats://n1.example.com,nats://n2.example.com}. Without servers it is on the connection of the
+ * application, if there is one. If Spring Integration is there, too, the application has a
  * {@link io.github.holdfastio.holdfast.spring.HoldfastLockRegistry}. A bean of the application of the same type takes
  * the place of either.
  *
