@@ -42,7 +42,7 @@ var java = []mutant{
 		harm: "a lease counts from the answer, so a client takes a grant for a lock when its lease is over",
 		edits: []edit{{
 			javaParts + "Sender.java",
-			"Answer answer = new Answer(id, Clock.now(), route.direct(), status, reply);",
+			"Answer answer = new Answer(id, Clock.now(), route.direct(), reply);",
 		}},
 		found: javaCases("faults", "grant-too-late"),
 		says:  `token: want "2", got "1"`,

@@ -9,6 +9,7 @@ import io.github.holdfastio.holdfast.junit.Server;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -65,10 +66,16 @@ class ReadmeTest {
                         + "DiscoverySelectors.selectClass(ReportTest.class)).build(), summary);"
                         + " summary.getSummary().printFailuresTo(new java.io.PrintWriter(System.err));"
                         + " System.exit(summary.getSummary().getTestsSucceededCount() == 1 ? 0 : 1); } }\n" + code;
-                case "compiled" -> IMPORTS + "class Example { public static void main(String[] args) {}"
-                        + " static Void ship(java.sql.Connection connection, int order) { return null; }"
-                        + " static void run(Client client, javax.sql.DataSource dataSource) throws Exception {\n"
-                        + code + "} }\n";
+                case "postgres" -> IMPORTS + "class Example {"
+                        + " static Void ship(java.sql.Connection connection, int order) throws java.sql.SQLException {"
+                        + " var marks = connection.createStatement()"
+                        + ".executeQuery(\"SELECT token FROM holdfast_marks\");"
+                        + " while (marks.next()) { System.out.println(marks.getLong(1)); } return null; }"
+                        + " public static void main(String[] args) throws Exception {"
+                        + " var dataSource = new org.postgresql.ds.PGSimpleDataSource(); dataSource.setUrl(args[0]);"
+                        + " try (var connection = dataSource.getConnection()) {"
+                        + " new Guard(Dialect.POSTGRESQL).createTable(connection); }"
+                        + " try (Client client = Holdfast.connect(\"" + URL + "\")) {\n" + code + "} } }\n";
                 default -> code.contains(" main(") ? code : IMPORTS
                         + "class Example { public static void main(String[] args) throws Exception {"
                         + " try (Client client = Holdfast.connect(\"" + URL + "\")) {\n" + code + "} } }\n";
@@ -80,7 +87,15 @@ class ReadmeTest {
     Stream<DynamicTest> examples(Server server, @TempDir Path folder) throws IOException {
         List<Example> all = Example.of(README);
         return all.stream().map(example -> DynamicTest.dynamicTest(
-                example.code.lines().findFirst().orElseThrow(), () -> run(example, server, folder)));
+                example.code.lines().findFirst().orElseThrow(), () -> {
+                    if (example.kind.equals("postgres")) {
+                        try (Database database = Database.postgresql()) {
+                            run(new Example(example.kind, example.code, "1\n"), server, folder, database.url());
+                        }
+                    } else {
+                        run(example, server, folder);
+                    }
+                }));
     }
 
     @Test
@@ -96,17 +111,20 @@ class ReadmeTest {
         List<Example> all = Example.of(README);
         assertEquals(6, all.size());
         assertEquals(all.size(), text.split("```java").length - 1);
-        assertEquals(all.stream().filter(example -> !example.output.isEmpty()).count(), text.split("```text").length - 1);
+        assertEquals(
+                all.stream().filter(example -> !example.output.isEmpty()).count(), text.split("```text").length - 1);
     }
 
-    private static void run(Example example, Server server, Path folder) throws Exception {
+    private static void run(Example example, Server server, Path folder, String... arguments) throws Exception {
         String program = example.program();
         assertTrue(program.contains(URL) || !program.contains("Holdfast.connect"));
         Path source = Files.writeString(folder.resolve("Example.java"), program.replace(URL, server.url()));
         Path errors = folder.resolve("errors");
-        Process process = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"), source.toString())
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"), source.toString()));
+        command.addAll(List.of(arguments));
+        Process process = new ProcessBuilder(command)
                 .directory(folder.toFile())
                 .redirectError(errors.toFile())
                 .start();

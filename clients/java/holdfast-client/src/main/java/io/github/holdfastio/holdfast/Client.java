@@ -23,6 +23,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -123,7 +124,7 @@ public final class Client implements AutoCloseable {
      * @throws InterruptedException if the thread was interrupted
      */
     public Lock lock(String name, LockOptions options) throws InterruptedException {
-        return acquire(name, options.terms(ttl, cache));
+        return Calls.await(handles.core, locking(name, options), Client::giveBack);
     }
 
     /**
@@ -134,10 +135,7 @@ public final class Client implements AutoCloseable {
      * @return a future, which has the errors of lock
      */
     public CompletableFuture<Lock> lockAsync(String name, LockOptions options) {
-        Terms terms = options.terms(ttl, cache);
-        long begun = Clock.now();
-        return Calls.start(
-                handles.core, c -> locker.share(name, terms, begun, c).thenApply(this::locked), Client::giveBack);
+        return Calls.start(handles.core, locking(name, options), Client::giveBack);
     }
 
     /**
@@ -183,7 +181,7 @@ public final class Client implements AutoCloseable {
     public <T extends @Nullable Object> T withLock(String name, LockOptions options, Work<? super Lock, T> work)
             throws Exception {
         Lock lock = lock(name, options);
-        return Scope.run(lock.share(), () -> work.run(lock));
+        return Scope.run(lock.holding, () -> work.run(lock));
     }
 
     /**
@@ -202,9 +200,7 @@ public final class Client implements AutoCloseable {
      * @throws InterruptedException if the thread was interrupted
      */
     public Locks lockAll(Collection<String> names, LockOptions options) throws InterruptedException {
-        Terms terms = uncached(options);
-        List<String> copy = List.copyOf(names);
-        return Calls.await(handles.core, c -> locker.all(copy, terms, c).thenApply(this::locked), Client::giveBack);
+        return Calls.await(handles.core, lockingAll(names, options), Client::giveBack);
     }
 
     /**
@@ -215,9 +211,7 @@ public final class Client implements AutoCloseable {
      * @return a future, which has the errors of lockAll
      */
     public CompletableFuture<Locks> lockAllAsync(Collection<String> names, LockOptions options) {
-        Terms terms = uncached(options);
-        List<String> copy = List.copyOf(names);
-        return Calls.start(handles.core, c -> locker.all(copy, terms, c).thenApply(this::locked), Client::giveBack);
+        return Calls.start(handles.core, lockingAll(names, options), Client::giveBack);
     }
 
     /**
@@ -233,7 +227,7 @@ public final class Client implements AutoCloseable {
     public <T extends @Nullable Object> T withLocks(
             Collection<String> names, LockOptions options, Work<? super Locks, T> work) throws Exception {
         Locks locks = lockAll(names, options);
-        return Scope.run(locks.shares(), () -> work.run(locks));
+        return Scope.run(locks.holding, () -> work.run(locks));
     }
 
     /**
@@ -248,8 +242,7 @@ public final class Client implements AutoCloseable {
      * @throws InterruptedException if the thread was interrupted
      */
     public Leadership campaign(String name, String value, LockOptions options) throws InterruptedException {
-        Terms terms = candidate(name, value, options);
-        return new Leadership(Calls.await(handles.core, c -> campaign(name, terms, c), Client::giveBack));
+        return Calls.await(handles.core, campaigning(name, value, options), leadership -> giveBack(leadership.lock()));
     }
 
     /**
@@ -261,11 +254,7 @@ public final class Client implements AutoCloseable {
      * @return a future, which has the errors of campaign
      */
     public CompletableFuture<Leadership> campaignAsync(String name, String value, LockOptions options) {
-        Terms terms = candidate(name, value, options);
-        return Calls.start(
-                handles.core,
-                c -> campaign(name, terms, c).thenApply(Leadership::new),
-                leadership -> giveBack(leadership.lock()));
+        return Calls.start(handles.core, campaigning(name, value, options), leadership -> giveBack(leadership.lock()));
     }
 
     /**
@@ -282,7 +271,7 @@ public final class Client implements AutoCloseable {
     public <T extends @Nullable Object> T lead(
             String name, String value, LockOptions options, Work<? super Leadership, T> work) throws Exception {
         Leadership leadership = campaign(name, value, options);
-        return Scope.run(leadership.lock().share(), () -> work.run(leadership));
+        return Scope.run(leadership.lock().holding, () -> work.run(leadership));
     }
 
     /**
@@ -484,9 +473,7 @@ public final class Client implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (ExecutionException e) {
-            throw e.getCause() instanceof HoldfastException known
-                    ? known.of(known.operation())
-                    : new IllegalStateException(e.getCause());
+            throw Calls.rethrown(e.getCause());
         }
     }
 
@@ -503,17 +490,33 @@ public final class Client implements AutoCloseable {
         }
     }
 
-    private Lock acquire(String name, Terms terms) throws InterruptedException {
+    private Function<Cancellation, CompletableFuture<Lock>> locking(String name, LockOptions options) {
+        Terms terms = options.terms(ttl, cache);
         long begun = Clock.now();
-        return Calls.await(
-                handles.core, c -> locker.share(name, terms, begun, c).thenApply(this::locked), Client::giveBack);
+        return c -> locker.share(name, terms, begun, c).thenApply(this::locked);
     }
 
-    private CompletableFuture<Lock> campaign(String name, Terms terms, Cancellation cancellation) {
-        handles.check("campaign");
-        return handles.need("values", "campaign", name)
-                .thenCompose(v -> locker.share(name, terms, Clock.now(), cancellation))
-                .thenApply(this::locked);
+    private Function<Cancellation, CompletableFuture<Locks>> lockingAll(Collection<String> names, LockOptions options) {
+        Checks.require(!options.asksForCache(), "cache cannot be given for several locks; leave it out");
+        Terms terms = options.terms(ttl, 0);
+        List<String> copy = List.copyOf(names);
+        return c -> locker.all(copy, terms, c).thenApply(this::locked);
+    }
+
+    private Function<Cancellation, CompletableFuture<Leadership>> campaigning(
+            String name, String value, LockOptions options) {
+        Terms terms = options.metadata(Leadership.withValue(options.metadata, value)).terms(ttl, 0);
+        boolean isElection = !options.isSharedOrLimited() && !terms.ephemeral() && !terms.reentrant();
+        if (!isElection || options.asksForCache()) {
+            String text = "an election cannot have a limit, the mode shared, ephemeral, reentrant or cache";
+            throw new InvalidException(text, "campaign", name, null);
+        }
+        return c -> {
+            handles.core.check("campaign", "");
+            return handles.need("values", "campaign", name)
+                    .thenCompose(v -> locker.share(name, terms, Clock.now(), c))
+                    .thenApply(share -> new Leadership(locked(share)));
+        };
     }
 
     private Lock locked(Share share) {
@@ -529,12 +532,8 @@ public final class Client implements AutoCloseable {
     }
 
     /** Gives back what a call has yielded that is not waited for any more. */
-    private static void giveBack(Lock lock) {
-        lock.share().release();
-    }
-
-    private static void giveBack(Locks locks) {
-        locks.shares().release();
+    private static void giveBack(Held held) {
+        held.holding.release();
     }
 
     private Events events(String pattern) throws InterruptedException {
@@ -548,23 +547,6 @@ public final class Client implements AutoCloseable {
         return events;
     }
 
-    private Terms uncached(LockOptions options) {
-        Checks.require(!options.asksForCache(), "cache cannot be given for several locks; leave it out");
-        return options.terms(ttl, 0);
-    }
-
-    /** Throws InvalidException for what would make several leaders, or leaders that no event shows. */
-    private Terms candidate(String name, String value, LockOptions options) {
-        Terms terms = options.terms(ttl, 0);
-        boolean isElection = !options.isSharedOrLimited() && !terms.ephemeral() && !terms.reentrant();
-        if (!isElection || options.asksForCache()) {
-            String text = "an election cannot have a limit, the mode shared, ephemeral, reentrant or cache";
-            throw new InvalidException(text, "campaign", name, null);
-        }
-        return terms.withMetadata(Leadership.withValue(terms.metadata(), value));
-    }
-
-    /** Returns a name that people recognise, and that is unique. */
     private static String newOwner() {
         String host;
         try {

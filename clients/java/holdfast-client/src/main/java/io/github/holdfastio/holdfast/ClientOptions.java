@@ -3,6 +3,7 @@ package io.github.holdfastio.holdfast;
 import java.time.Duration;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,9 +42,7 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions owner(@Nullable String value) {
-        ClientOptions copy = copy();
-        copy.owner = value;
-        return copy;
+        return with(copy -> copy.owner = value);
     }
 
     /**
@@ -53,9 +52,7 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions ttl(Duration value) {
-        ClientOptions copy = copy();
-        copy.ttl = value;
-        return copy;
+        return with(copy -> copy.ttl = value);
     }
 
     /**
@@ -65,9 +62,7 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions timeout(Duration value) {
-        ClientOptions copy = copy();
-        copy.timeout = value;
-        return copy;
+        return with(copy -> copy.timeout = value);
     }
 
     /**
@@ -77,9 +72,7 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions prefix(String value) {
-        ClientOptions copy = copy();
-        copy.prefix = value;
-        return copy;
+        return with(copy -> copy.prefix = value);
     }
 
     /**
@@ -89,9 +82,7 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions sessions(boolean value) {
-        ClientOptions copy = copy();
-        copy.sessions = value;
-        return copy;
+        return with(copy -> copy.sessions = value);
     }
 
     /**
@@ -101,9 +92,7 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions cache(Duration value) {
-        ClientOptions copy = copy();
-        copy.cache = value;
-        return copy;
+        return with(copy -> copy.cache = value);
     }
 
     /**
@@ -114,9 +103,7 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions secret(byte @Nullable [] value) {
-        ClientOptions copy = copy();
-        copy.secret = value == null ? null : value.clone();
-        return copy;
+        return with(copy -> copy.secret = value == null ? null : value.clone());
     }
 
     /**
@@ -127,9 +114,7 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions onJeopardy(@Nullable BiConsumer<? super Lock, ? super @Nullable HoldfastException> value) {
-        ClientOptions copy = copy();
-        copy.onJeopardy = value;
-        return copy;
+        return with(copy -> copy.onJeopardy = value);
     }
 
     /**
@@ -142,9 +127,7 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions releaseOnDisconnect(@Nullable Duration value) {
-        ClientOptions copy = copy();
-        copy.releaseOnDisconnect = value;
-        return copy;
+        return with(copy -> copy.releaseOnDisconnect = value);
     }
 
     /**
@@ -155,14 +138,14 @@ public final class ClientOptions implements Cloneable {
      * @return a copy
      */
     public ClientOptions executor(@Nullable Executor value) {
-        ClientOptions copy = copy();
-        copy.executor = value;
-        return copy;
+        return with(copy -> copy.executor = value);
     }
 
-    private ClientOptions copy() {
+    private ClientOptions with(Consumer<ClientOptions> change) {
         try {
-            return (ClientOptions) super.clone();
+            ClientOptions copy = (ClientOptions) clone();
+            change.accept(copy);
+            return copy;
         } catch (CloneNotSupportedException e) {
             throw new AssertionError(e);
         }

@@ -17,9 +17,4 @@ public final class ClosedException extends HoldfastException {
     public ClosedException(String text, String operation, String resource, @Nullable Lease holder) {
         super("closed", text, operation, resource, holder);
     }
-
-    @Override
-    public ClosedException of(String other) {
-        return new ClosedException(text(), other, resource(), holder());
-    }
 }

@@ -17,9 +17,4 @@ public final class ExhaustedException extends HoldfastException {
     public ExhaustedException(String text, String operation, String resource, @Nullable Lease holder) {
         super("exhausted", text, operation, resource, holder);
     }
-
-    @Override
-    public ExhaustedException of(String other) {
-        return new ExhaustedException(text(), other, resource(), holder());
-    }
 }

@@ -31,9 +31,4 @@ public final class HeldException extends HoldfastException {
     public @Nullable HeldBack heldBack() {
         return heldBack;
     }
-
-    @Override
-    public HeldException of(String other) {
-        return new HeldException(text(), other, resource(), holder(), heldBack);
-    }
 }

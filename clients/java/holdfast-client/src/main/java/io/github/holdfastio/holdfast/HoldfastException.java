@@ -85,12 +85,4 @@ public abstract class HoldfastException extends RuntimeException {
     public final @Nullable Lease holder() {
         return holder;
     }
-
-    /**
-     * Returns the same error of another operation, with the stack trace of the caller.
-     *
-     * @param other the operation
-     * @return a copy
-     */
-    public abstract HoldfastException of(String other);
 }

@@ -17,9 +17,4 @@ public final class InvalidException extends HoldfastException {
     public InvalidException(String text, String operation, String resource, @Nullable Lease holder) {
         super("invalid", text, operation, resource, holder);
     }
-
-    @Override
-    public InvalidException of(String other) {
-        return new InvalidException(text(), other, resource(), holder());
-    }
 }

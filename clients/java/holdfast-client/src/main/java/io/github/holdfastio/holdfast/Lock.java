@@ -5,28 +5,19 @@ import io.github.holdfastio.holdfast.fence.Claimant;
 import io.github.holdfastio.holdfast.internal.Calls;
 import io.github.holdfastio.holdfast.internal.Checks;
 import io.github.holdfastio.holdfast.internal.Clock;
-import io.github.holdfastio.holdfast.internal.Holding;
 import io.github.holdfastio.holdfast.internal.Share;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
-/**
- * A lock that is held, until it is released or lost. Its client renews it. {@link Client#lock} makes it. Any thread may
- * use it: it belongs to no thread.
- */
-public final class Lock implements AutoCloseable, Claimant {
+/** A lock that is held, made by {@link Client#lock}. */
+public final class Lock extends Held implements Claimant {
     private final Share share;
 
     Lock(Share share) {
+        super(share);
         this.share = share;
-    }
-
-    Share share() {
-        return share;
     }
 
     /**
@@ -44,7 +35,7 @@ public final class Lock implements AutoCloseable, Claimant {
      * @return the owner
      */
     public String owner() {
-        return share.core().owner;
+        return share.core.owner;
     }
 
     /**
@@ -108,53 +99,6 @@ public final class Lock implements AutoCloseable, Claimant {
     }
 
     /**
-     * Returns whether the lock is held at this moment, by the clock. It may be outdated as soon as it is returned.
-     *
-     * @return whether it is held
-     */
-    public boolean isHeld() {
-        return share.held();
-    }
-
-    /**
-     * Returns for how long the lock is held at least if it is not renewed any more.
-     *
-     * @return the time; zero if it is not held
-     */
-    public Duration remaining() {
-        return Holding.remaining(share);
-    }
-
-    /**
-     * Returns why the lock was lost.
-     *
-     * @return the reason; null if it was not lost
-     */
-    public @Nullable LossReason reason() {
-        return Holding.reason(share);
-    }
-
-    /**
-     * Does nothing if the lock is held at this moment.
-     *
-     * @throws LostException if it is lost
-     * @throws ReleasedException if it was released
-     */
-    public void check() {
-        Holding.check(share);
-    }
-
-    /**
-     * Has a function called when the lock is lost, and not when it is released. If it is lost already, it is called soon.
-     * The executor of the client runs it.
-     *
-     * @param action the function
-     */
-    public void onLost(Consumer<? super LostException> action) {
-        share.core().loop.execute(() -> share.onLost(action));
-    }
-
-    /**
      * Waits until others want the resource: a request waits for it, or was refused because of it. A lock that is not
      * renewed never learns of it.
      *
@@ -166,7 +110,7 @@ public final class Lock implements AutoCloseable, Claimant {
      */
     public boolean awaitWanted(Duration timeout) throws InterruptedException {
         long until = Clock.now() + Checks.duration("timeout", timeout, 0, Clock.NEVER);
-        return Calls.await(share.core(), c -> share.wanted(until, c));
+        return Calls.await(share.core, c -> share.wanted(until, c));
     }
 
     /**
@@ -175,33 +119,7 @@ public final class Lock implements AutoCloseable, Claimant {
      * @return a future; to cancel it ends the wait
      */
     public CompletableFuture<Void> wantedAsync() {
-        return Calls.start(share.core(), c -> share.wanted(Clock.NEVER, c).thenAccept(known -> {}), v -> {});
-    }
-
-    /**
-     * Has the lease last for a time from now, longer or shorter than what was left. Renewals ask for it from then on.
-     *
-     * @param ttl 0.1 s to 24 h
-     * @throws LostException if the lock is lost
-     * @throws ReleasedException if it was released
-     * @throws InvalidException if the TTL is not allowed, or the lease is cached
-     * @throws UnknownOutcomeException if there was no answer in time; the shorter of the two TTLs counts
-     * @throws InterruptedException if the thread was interrupted; as for an unknown outcome
-     */
-    public void extend(Duration ttl) throws InterruptedException {
-        long checked = Checks.ttl(ttl);
-        Calls.await(share.core(), c -> share.extend(checked, c));
-    }
-
-    /**
-     * Does what {@link #extend} does.
-     *
-     * @param ttl 0.1 s to 24 h
-     * @return a future, which has the errors of extend
-     */
-    public CompletableFuture<Void> extendAsync(Duration ttl) {
-        long checked = Checks.ttl(ttl);
-        return Calls.start(share.core(), c -> share.extend(checked, c), v -> {});
+        return Calls.start(share.core, c -> share.wanted(Clock.NEVER, c).thenAccept(known -> {}), v -> {});
     }
 
     /**
@@ -219,7 +137,7 @@ public final class Lock implements AutoCloseable, Claimant {
      */
     public void setMetadata(Map<String, String> metadata) throws InterruptedException {
         Map<String, String> copy = Map.copyOf(metadata);
-        Calls.await(share.core(), c -> share.set(copy, c));
+        Calls.await(share.core, c -> share.set(copy, c));
     }
 
     /**
@@ -230,42 +148,7 @@ public final class Lock implements AutoCloseable, Claimant {
      */
     public CompletableFuture<Void> setMetadataAsync(Map<String, String> metadata) {
         Map<String, String> copy = Map.copyOf(metadata);
-        return Calls.start(share.core(), c -> share.set(copy, c), v -> {});
-    }
-
-    /**
-     * Gives the lock back, and waits for the answer. It is not held any more when the call begins. Later calls have the
-     * outcome of the first. If it is interrupted, or not answered in time, the client goes on until the lease has run out.
-     *
-     * @throws LostException if it was not held to the end, so another holder may have had it meanwhile
-     * @throws UnavailableException if no node could decide in time
-     * @throws UnknownOutcomeException if there was no answer in time, or one was lost and another holder has come since
-     * @throws InterruptedException if the thread was interrupted
-     */
-    public void release() throws InterruptedException {
-        share.leave();
-        Calls.await(share.core(), c -> share.release());
-    }
-
-    /**
-     * Does what {@link #release} does.
-     *
-     * @return a future, which has the errors of release
-     */
-    public CompletableFuture<Void> releaseAsync() {
-        share.leave();
-        return Calls.start(share.core(), c -> share.release(), v -> {});
-    }
-
-    /**
-     * Gives the lock back at the end of a block. That no answer comes in time is no error of the block. If the thread is
-     * interrupted, it does not wait for the answer, and stays interrupted.
-     *
-     * @throws LostException if the lock was not held to the end, so another holder may have had it meanwhile
-     */
-    @Override
-    public void close() {
-        Holding.close(share);
+        return Calls.start(share.core, c -> share.set(copy, c), v -> {});
     }
 
     @Override

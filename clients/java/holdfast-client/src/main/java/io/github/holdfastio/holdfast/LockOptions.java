@@ -5,6 +5,7 @@ import io.github.holdfastio.holdfast.internal.Clock;
 import io.github.holdfastio.holdfast.internal.Terms;
 import java.time.Duration;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +20,7 @@ public final class LockOptions implements Cloneable {
     private Mode mode = Mode.EXCLUSIVE;
     private int permits = 1;
     private @Nullable Long limit;
-    private Map<String, String> metadata = Map.of();
+    Map<String, String> metadata = Map.of();
     private boolean ephemeral;
     private boolean renew = true;
     private boolean reentrant;
@@ -48,9 +49,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions ttl(@Nullable Duration value) {
-        LockOptions copy = copy();
-        copy.ttl = value;
-        return copy;
+        return with(copy -> copy.ttl = value);
     }
 
     /**
@@ -60,9 +59,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions waitFor(@Nullable Duration value) {
-        LockOptions copy = copy();
-        copy.waiting = value;
-        return copy;
+        return with(copy -> copy.waiting = value);
     }
 
     /**
@@ -72,9 +69,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions mode(Mode value) {
-        LockOptions copy = copy();
-        copy.mode = value;
-        return copy;
+        return with(copy -> copy.mode = value);
     }
 
     /**
@@ -84,9 +79,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions permits(int value) {
-        LockOptions copy = copy();
-        copy.permits = value;
-        return copy;
+        return with(copy -> copy.permits = value);
     }
 
     /**
@@ -96,9 +89,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions limit(long value) {
-        LockOptions copy = copy();
-        copy.limit = value;
-        return copy;
+        return with(copy -> copy.limit = value);
     }
 
     /**
@@ -108,9 +99,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions metadata(Map<String, String> value) {
-        LockOptions copy = copy();
-        copy.metadata = Map.copyOf(value);
-        return copy;
+        return with(copy -> copy.metadata = Map.copyOf(value));
     }
 
     /**
@@ -120,9 +109,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions ephemeral(boolean value) {
-        LockOptions copy = copy();
-        copy.ephemeral = value;
-        return copy;
+        return with(copy -> copy.ephemeral = value);
     }
 
     /**
@@ -132,9 +119,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions renew(boolean value) {
-        LockOptions copy = copy();
-        copy.renew = value;
-        return copy;
+        return with(copy -> copy.renew = value);
     }
 
     /**
@@ -146,9 +131,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions reentrant(boolean value) {
-        LockOptions copy = copy();
-        copy.reentrant = value;
-        return copy;
+        return with(copy -> copy.reentrant = value);
     }
 
     /**
@@ -159,9 +142,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions delay(@Nullable Duration value) {
-        LockOptions copy = copy();
-        copy.delay = value;
-        return copy;
+        return with(copy -> copy.delay = value);
     }
 
     /**
@@ -172,9 +153,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions confirmLoss(boolean value) {
-        LockOptions copy = copy();
-        copy.confirmLoss = value;
-        return copy;
+        return with(copy -> copy.confirmLoss = value);
     }
 
     /**
@@ -185,9 +164,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions minHold(@Nullable Duration value) {
-        LockOptions copy = copy();
-        copy.minHold = value;
-        return copy;
+        return with(copy -> copy.minHold = value);
     }
 
     /**
@@ -197,9 +174,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions maxHold(@Nullable Duration value) {
-        LockOptions copy = copy();
-        copy.maxHold = value;
-        return copy;
+        return with(copy -> copy.maxHold = value);
     }
 
     /**
@@ -210,9 +185,7 @@ public final class LockOptions implements Cloneable {
      * @return a copy
      */
     public LockOptions cache(@Nullable Duration value) {
-        LockOptions copy = copy();
-        copy.cache = value;
-        return copy;
+        return with(copy -> copy.cache = value);
     }
 
     boolean asksForCache() {
@@ -277,9 +250,11 @@ public final class LockOptions implements Cloneable {
         return highest;
     }
 
-    private LockOptions copy() {
+    private LockOptions with(Consumer<LockOptions> change) {
         try {
-            return (LockOptions) super.clone();
+            LockOptions copy = (LockOptions) clone();
+            change.accept(copy);
+            return copy;
         } catch (CloneNotSupportedException e) {
             throw new AssertionError(e);
         }

@@ -17,9 +17,4 @@ public final class LockTimeoutException extends HoldfastException {
     public LockTimeoutException(String text, String operation, String resource, @Nullable Lease holder) {
         super("timed_out", text, operation, resource, holder);
     }
-
-    @Override
-    public LockTimeoutException of(String other) {
-        return new LockTimeoutException(text(), other, resource(), holder());
-    }
 }

@@ -31,9 +31,4 @@ public final class LostException extends HoldfastException {
     public LossReason reason() {
         return reason;
     }
-
-    @Override
-    public LostException of(String other) {
-        return new LostException(reason, text(), other, resource(), holder());
-    }
 }

@@ -17,9 +17,4 @@ public final class NotHeldException extends HoldfastException {
     public NotHeldException(String text, String operation, String resource, @Nullable Lease holder) {
         super("not_held", text, operation, resource, holder);
     }
-
-    @Override
-    public NotHeldException of(String other) {
-        return new NotHeldException(text(), other, resource(), holder());
-    }
 }

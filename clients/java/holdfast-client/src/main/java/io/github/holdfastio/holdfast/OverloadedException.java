@@ -17,9 +17,4 @@ public final class OverloadedException extends HoldfastException {
     public OverloadedException(String text, String operation, String resource, @Nullable Lease holder) {
         super("overloaded", text, operation, resource, holder);
     }
-
-    @Override
-    public OverloadedException of(String other) {
-        return new OverloadedException(text(), other, resource(), holder());
-    }
 }

@@ -17,9 +17,4 @@ public final class ReleasedException extends HoldfastException {
     public ReleasedException(String text, String operation, String resource, @Nullable Lease holder) {
         super("released", text, operation, resource, holder);
     }
-
-    @Override
-    public ReleasedException of(String other) {
-        return new ReleasedException(text(), other, resource(), holder());
-    }
 }

@@ -17,9 +17,4 @@ public final class StaleTokenException extends HoldfastException {
     public StaleTokenException(String text, String operation, String resource, @Nullable Lease holder) {
         super("stale_token", text, operation, resource, holder);
     }
-
-    @Override
-    public StaleTokenException of(String other) {
-        return new StaleTokenException(text(), other, resource(), holder());
-    }
 }

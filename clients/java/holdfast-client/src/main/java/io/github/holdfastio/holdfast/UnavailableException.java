@@ -30,9 +30,4 @@ public final class UnavailableException extends HoldfastException {
     public @Nullable UnavailableReason reason() {
         return reason;
     }
-
-    @Override
-    public UnavailableException of(String other) {
-        return new UnavailableException(reason, text(), other, resource());
-    }
 }

@@ -17,9 +17,4 @@ public final class UnknownOutcomeException extends HoldfastException {
     public UnknownOutcomeException(String text, String operation, String resource, @Nullable Lease holder) {
         super("unknown", text, operation, resource, holder);
     }
-
-    @Override
-    public UnknownOutcomeException of(String other) {
-        return new UnknownOutcomeException(text(), other, resource(), holder());
-    }
 }

@@ -247,7 +247,7 @@ final class Acquisition {
     private Message message() {
         long wait = waiting();
         matters = Clock.now() + wait + terms.ttl();
-        Message m = core.message(secret)
+        return core.message(secret)
                 .with("ttl_ms", Clock.millis(terms.ttl()))
                 .with("request_id", id) // mutant: JavaNewRequestEachTime
                 .with("wait_ms", Clock.millis(wait))
@@ -255,23 +255,12 @@ final class Acquisition {
                 .with("permits", terms.limit() > 0 ? terms.permits() : 0)
                 .with("delay_ms", Clock.millis(terms.delay()))
                 .with("min_hold_ms", Clock.millis(terms.minHold()))
-                .with("tokens", tokens);
-        if (!terms.metadata().isEmpty()) {
-            m.with("metadata", terms.metadata());
-        }
-        if (terms.reentrant()) {
-            m.with("reentrant", true);
-        }
-        if (terms.ephemeral()) {
-            m.with("durability", "EPHEMERAL");
-        }
-        if (terms.confirmLoss()) {
-            m.with("confirm", true);
-        }
-        if (secret != null) {
-            m.with("secret_hash", handles.secretHash);
-        }
-        return m;
+                .with("tokens", tokens)
+                .with("metadata", terms.metadata())
+                .with("reentrant", terms.reentrant())
+                .with("durability", terms.ephemeral() ? "EPHEMERAL" : "")
+                .with("confirm", terms.confirmLoss())
+                .with("secret_hash", secret == null ? null : handles.secretHash);
     }
 
     /**

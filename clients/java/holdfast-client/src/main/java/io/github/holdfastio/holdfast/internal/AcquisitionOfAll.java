@@ -7,7 +7,6 @@ import io.github.holdfastio.holdfast.UnavailableException;
 import io.github.holdfastio.holdfast.UnknownOutcomeException;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -74,28 +73,8 @@ final class AcquisitionOfAll {
 
     private void atOnce() {
         Terms now = terms.withWait(0);
-        List<Cancellation> each = new ArrayList<>();
-        List<CompletableFuture<Share>> calls = new ArrayList<>();
-        for (String name : names) {
-            Cancellation one = new Cancellation();
-            each.add(one);
-            calls.add(core.spawn(locker.share(name, now, begun, one), one));
-        }
-        cancellation.step(() -> each.forEach(Cancellation::cancel));
-        CompletableFuture.allOf(calls.toArray(CompletableFuture<?>[]::new)).whenComplete((v, error) -> {
-            List<Share> shares = new ArrayList<>();
-            List<Throwable> errors = new ArrayList<>();
-            for (CompletableFuture<Share> call : calls) {
-                call.whenComplete((share, e) -> {
-                    if (share != null) {
-                        shares.add(share);
-                    } else {
-                        errors.add(Failures.cause(e));
-                    }
-                });
-            }
-            answered(shares, errors);
-        });
+        Calls.each(names, cancellation, (name, c) -> core.spawn(locker.share(name, now, begun, c), c))
+                .thenAccept(outcomes -> answered(outcomes.values(), outcomes.errors()));
     }
 
     private void answered(List<Share> shares, List<Throwable> errors) {
@@ -143,7 +122,7 @@ final class AcquisitionOfAll {
                 return;
             }
             next = null;
-            Throwable why = lost == null ? Failures.cause(error) : lost.of("acquire");
+            Throwable why = lost == null ? Failures.cause(error) : Failures.again(lost, "acquire");
             if (cancellation.cancelled()) {
                 giveBack(held);
                 result.completeExceptionally(new CancellationException());
@@ -174,11 +153,6 @@ final class AcquisitionOfAll {
     /** Releases what was acquired of a set that is not complete. An error would hide why it is not. */
     private CompletableFuture<Void> release(List<Share> shares) {
         shares.forEach(share -> share.handle.forget());
-        List<Share> reversed = new ArrayList<>(shares);
-        Collections.reverse(reversed);
-        CompletableFuture<?>[] all = reversed.stream()
-                .map(share -> share.release().handle((v, error) -> null))
-                .toArray(CompletableFuture<?>[]::new);
-        return CompletableFuture.allOf(all);
+        return new Shares(core, shares).release().exceptionally(error -> null);
     }
 }

@@ -1,6 +1,7 @@
 package io.github.holdfastio.holdfast.internal;
 
 import io.github.holdfastio.holdfast.HoldfastException;
+import java.util.List;
 import java.util.Set;
 
 /** The answer to one attempt, or why it has none. */
@@ -27,12 +28,17 @@ final class Answer {
     /** No other attempt of the request may have had an effect. */
     boolean alone = true;
 
-    Answer(long id, long sent, boolean direct, String status, Message reply) {
+    Answer(long id, long sent, boolean direct, Message reply) {
         this.id = id;
         this.sent = sent;
         this.direct = direct;
-        this.status = status;
         this.reply = reply;
+        status = reply.statusOr(GARBLED);
+    }
+
+    /** Returns what stands in the place of a reply. */
+    static Message none(String status) {
+        return new Message().with("status", status);
     }
 
     Message lease() {
@@ -60,12 +66,7 @@ final class Answer {
     }
 
     boolean is(String... statuses) {
-        for (String one : statuses) {
-            if (status.equals(one)) {
-                return true;
-            }
-        }
-        return false;
+        return List.of(statuses).contains(status);
     }
 
     /**

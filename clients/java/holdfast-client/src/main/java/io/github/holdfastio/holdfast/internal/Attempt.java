@@ -1,8 +1,6 @@
 package io.github.holdfastio.holdfast.internal;
 
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -19,8 +17,8 @@ final class Attempt {
     boolean queued = true;
     /** The number of the batch in which it was sent; 0: it was sent alone, or not yet. */
     long batch;
-    /** The open attempts on its subject at each denial there, while it is the oldest of them. */
-    List<Set<Attempt>> denials = new ArrayList<>();
+    /** The open attempts on its subject at each denial there. */
+    List<List<Attempt>> denials = List.of();
 
     Attempt(long id, Route route, byte[] payload, @Nullable Consumer<Answer> receive, long sent) {
         this.id = id;

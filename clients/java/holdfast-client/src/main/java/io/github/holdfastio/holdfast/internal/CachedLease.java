@@ -100,7 +100,7 @@ final class CachedLease {
         if (acquired.waiting > 0) {
             want(acquired.waiting);
         } else {
-            acquired.listen();
+            acquired.extensions.listen();
         }
         return first;
     }
@@ -171,9 +171,6 @@ final class CachedLease {
 
     /** Gives the lease back to others. So many requests wait for it; 0: it is not known how many. */
     void want(long number) {
-        if (use != null) {
-            use.want();
-        }
         if (open) {
             cache.asked(this, number);
             close();
@@ -187,7 +184,7 @@ final class CachedLease {
             return;
         }
         long behind = present.token() + present.tokens;
-        if (!present.grant().slots().isEmpty() || (next == behind && !present.grows())) {
+        if (!present.grant().slots().isEmpty() || (next == behind && !present.extensions.grows())) {
             close(); // with slots another client has downgraded it
         } else if (behind > end) {
             end = behind;
@@ -199,21 +196,11 @@ final class CachedLease {
     /** Notes that the lease is lost, or that the client is closed and releases it. */
     void interrupt() {
         shut();
-        if (use != null) {
-            use.interrupt();
-        }
         if (handle != null && handle.found != null) {
             if (use == null) {
                 giveBack();
             }
             cache.drop(this);
-        }
-    }
-
-    /** Reports to the application that renewals have begun to fail; null: that they succeed again. */
-    void fails(@Nullable HoldfastException error) {
-        if (use != null) {
-            use.fails(error);
         }
     }
 
@@ -238,16 +225,17 @@ final class CachedLease {
     private Use give(Handle present) {
         Use given = new Use(this, present, next);
         use = given;
+        present.join(given);
         cache.uses++;
         next++; // mutant: JavaTokenGivenTwice
         if (next >= growAt) {
             growAt = Clock.NEVER;
             long more = Math.min(Math.min(present.tokens, MAX_GROWTH), MAX_BLOCK - present.tokens);
             if (more > 0) {
-                present.grow(present.tokens + more);
+                present.extensions.grow(present.tokens + more);
             }
         }
-        if (next == end && !present.grows()) {
+        if (next == end && !present.extensions.grows()) {
             shut();
         }
         return given;
@@ -292,22 +280,7 @@ final class CachedLease {
 
     private HeldException held() {
         String text = "the lock is held: this client has it, or waits for it";
-        Handle present = handle;
-        Lease holder = present == null
-                ? null
-                : new Lease(
-                        name,
-                        core.owner,
-                        present.token(),
-                        present.grant().fence(),
-                        Clock.duration(terms.ttl()),
-                        Clock.duration(present.until() - Clock.now()),
-                        null,
-                        terms.ephemeral(),
-                        present.metadata,
-                        0,
-                        List.of(),
-                        "");
+        Lease holder = handle == null ? null : handle.shown();
         return new HeldException(text, "acquire", name, holder, null);
     }
 }

@@ -1,12 +1,16 @@
 package io.github.holdfastio.holdfast.internal;
 
 import io.github.holdfastio.holdfast.HoldfastException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /** The calls of an application, which come from any thread, and are carried out by the loop. */
 public final class Calls {
@@ -67,6 +71,27 @@ public final class Calls {
         return result;
     }
 
+    /** How several calls have ended. */
+    record Outcomes<T extends @Nullable Object>(List<T> values, List<Throwable> errors) {}
+
+    /** Carries out a call for each of several things, all at once. */
+    static <I, T extends @Nullable Object> CompletableFuture<Outcomes<T>> each(
+            List<I> all, Cancellation cancellation, BiFunction<I, Cancellation, CompletableFuture<T>> begin) {
+        List<Cancellation> each = all.stream().map(one -> new Cancellation()).toList();
+        List<CompletableFuture<T>> calls = new ArrayList<>();
+        for (int i = 0; i < all.size(); i++) {
+            I one = all.get(i);
+            calls.add(begun(c -> begin.apply(one, c), each.get(i)));
+        }
+        cancellation.step(() -> each.forEach(Cancellation::cancel));
+        return CompletableFuture.allOf(calls.toArray(CompletableFuture<?>[]::new)).handle((v, error) -> {
+            Outcomes<T> outcomes = new Outcomes<>(new ArrayList<>(), new ArrayList<>());
+            calls.forEach(call -> call.handle((value, e) ->
+                    e == null ? outcomes.values.add(value) : outcomes.errors.add(Failures.cause(e))));
+            return outcomes;
+        });
+    }
+
     private static <T> CompletableFuture<T> begun(
             Function<Cancellation, CompletableFuture<T>> begin, Cancellation cancellation) {
         try {
@@ -77,13 +102,9 @@ public final class Calls {
     }
 
     /** Returns an error with the stack trace of the caller. */
-    private static RuntimeException rethrown(Throwable error) {
+    public static RuntimeException rethrown(Throwable error) {
         if (error instanceof HoldfastException e) {
-            HoldfastException copy = e.of(e.operation());
-            for (Throwable suppressed : e.getSuppressed()) {
-                copy.addSuppressed(suppressed);
-            }
-            return copy;
+            return Failures.again(e, e.operation());
         }
         return error instanceof RuntimeException e ? e : new CancellationException(error.toString());
     }

@@ -1,9 +1,9 @@
 package io.github.holdfastio.holdfast.internal;
 
 import io.github.holdfastio.holdfast.InvalidException;
-import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.HexFormat;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -110,13 +110,8 @@ public final class Checks {
         return bytes;
     }
 
-    /** Returns the text of bytes in lower-case hexadecimal. */
+    /** Returns the first bytes in lower-case hexadecimal. */
     public static String hex(byte[] bytes, int size) {
-        byte[] text = new byte[2 * size];
-        for (int i = 0; i < size; i++) {
-            text[2 * i] = (byte) Character.forDigit(bytes[i] >> 4 & 15, 16);
-            text[2 * i + 1] = (byte) Character.forDigit(bytes[i] & 15, 16);
-        }
-        return new String(text, StandardCharsets.ISO_8859_1);
+        return HexFormat.of().formatHex(bytes, 0, size);
     }
 }

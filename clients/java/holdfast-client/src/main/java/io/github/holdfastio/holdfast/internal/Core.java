@@ -12,12 +12,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -29,19 +26,18 @@ public final class Core {
     public final Connection nc;
     public final String owner;
     public final long timeout;
-    final String prefix;
+    /** What the subjects of events begin with. */
+    final String events;
     public final Loop loop;
     final Sender sender;
     /** The client is closed, or is being closed. Any thread may read it. */
     volatile boolean closed;
     /** The requests that are not answered yet. */
     final Set<Exchange> exchanges = new LinkedHashSet<>();
-    /** What ends with the connection or the client, each a function that is called with the reason. */
-    final Set<Consumer<HoldfastException>> watches = new LinkedHashSet<>();
-    /** Functions that are called when the connection was interrupted, since events may have been missed. */
-    final Set<Runnable> observers = new LinkedHashSet<>();
+    /** What ends with the connection or the client. */
+    final Set<Events> watches = new LinkedHashSet<>();
 
-    private final ThreadPoolExecutor workers;
+    private final Executor workers;
     private final Executor executor;
     /** What close waits for, with what ends it. */
     private final Map<CompletableFuture<?>, Cancellation> tasks = new HashMap<>();
@@ -50,19 +46,19 @@ public final class Core {
     /** No request is sent any more. */
     private boolean ended;
 
-    Core(Connection nc, String owner, long timeout, String prefix, @Nullable Executor executor, Reports client) {
+    Core(Connection nc, Handles.Settings settings, Handles client) {
         this.nc = nc;
-        this.owner = owner;
-        this.timeout = timeout;
-        this.prefix = prefix;
-        workers = new ThreadPoolExecutor(0, Integer.MAX_VALUE, 10, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
+        owner = settings.owner();
+        timeout = settings.timeout();
+        events = settings.prefix() + ".event.";
+        workers = Executors.newCachedThreadPool(task -> {
             Thread thread = new Thread(task, "holdfast callback");
             thread.setDaemon(true);
             return thread;
         });
-        this.executor = executor == null ? workers : executor;
+        executor = settings.executor() == null ? workers : settings.executor();
         loop = new Loop(owner);
-        sender = new Sender(nc, loop, prefix, owner, client);
+        sender = new Sender(nc, loop, settings.prefix(), owner, client);
     }
 
     /** Calls a function of the application. Any thread may call it. */
@@ -142,8 +138,7 @@ public final class Core {
 
     /** Returns a request of the owner about a lease that has this secret, or is to have it; null: it has none. */
     Message message(byte @Nullable [] secret) {
-        Message message = new Message().with("owner", owner);
-        return secret == null ? message : message.with("secret", secret);
+        return new Message().with("owner", owner).with("secret", secret);
     }
 
     /** Releases in the background. What is not released in time runs out. Null: too much goes on already. */
@@ -192,13 +187,13 @@ public final class Core {
     /** Sends again at once what may have been lost with the last connection. */
     void reconnected() {
         List.copyOf(exchanges).forEach(Exchange::reconnected);
-        List.copyOf(observers).forEach(Runnable::run);
+        watches.forEach(Events::note);
         if (sender.off) {
             endWatches(new UnavailableException(null, "the connection is closed", "watch", ""));
         }
     }
 
     private void endWatches(HoldfastException error) {
-        List.copyOf(watches).forEach(end -> end.accept(error));
+        List.copyOf(watches).forEach(watch -> watch.end(error));
     }
 }

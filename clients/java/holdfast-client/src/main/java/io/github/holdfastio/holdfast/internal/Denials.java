@@ -7,14 +7,12 @@ import io.nats.client.JetStreamSubscription;
 import io.nats.client.Message;
 import io.nats.client.support.Status;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What NATS denies on a connection, reported to its senders. jnats reports it to the listener of its options only, so
@@ -44,11 +42,16 @@ public final class Denials implements ErrorListener {
         }
     }
 
+    /** Returns the subject of a denial, in lower case; empty: the error is another one, or none. */
+    static String subject(@Nullable String error) {
+        Matcher found = DENIAL.matcher(error == null ? "" : error);
+        return found.find() ? found.group(1).toLowerCase(Locale.ROOT) : "";
+    }
+
     @Override
     public void errorOccurred(Connection connection, String error) {
-        Matcher found = DENIAL.matcher(error);
-        if (found.find()) {
-            String subject = found.group(1).toLowerCase(Locale.ROOT);
+        String subject = subject(error);
+        if (!subject.isEmpty()) {
             deny(subject, error + "; holdfast access prints the permissions of a client");
         }
         behind.errorOccurred(connection, error);
@@ -126,12 +129,13 @@ public final class Denials implements ErrorListener {
         }
     }
 
-    private static boolean areAllDenied(List<Attempt> open) {
-        // They are counted in the oldest attempt: without it the earlier denials may have been of that one.
-        Attempt first = open.stream().min(Comparator.comparingLong(a -> a.sent)).orElseThrow();
-        Set<Attempt> now = new HashSet<>(open);
-        first.denials.removeIf(before -> !now.containsAll(before));
-        first.denials.add(now);
-        return first.denials.size() >= open.size();
+    /** Notes one more denial in each of the attempts: the next one may find others before them. */
+    static boolean areAllDenied(List<Attempt> open) {
+        List<List<Attempt>> denials = new ArrayList<>();
+        open.stream().map(a -> a.denials).filter(d -> !d.isEmpty()).findFirst().ifPresent(denials::addAll);
+        denials.removeIf(before -> !open.containsAll(before));
+        denials.add(List.copyOf(open));
+        open.forEach(a -> a.denials = denials);
+        return denials.size() >= open.size();
     }
 }

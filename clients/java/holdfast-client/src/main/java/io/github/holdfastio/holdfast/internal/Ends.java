@@ -16,17 +16,8 @@ final class Ends {
 
     private static final Set<String> KINDS = Set.of("RELEASED", "EXPIRED", "BROKEN");
 
-    private static final class Entry {
-        final String key;
-        @Nullable Subscription subscription;
-
-        Entry(String key) {
-            this.key = key;
-        }
-    }
-
     private final Core core;
-    private final Map<Hints, Entry> followers = new LinkedHashMap<>();
+    private final Map<Hints, @Nullable Subscription> followers = new LinkedHashMap<>();
     /**
      * NATS reports a refusal to the error listener of the application, so the first subscription is tried alone: a user
      * without the right gets one error, and not one for each lock. Null: none was tried.
@@ -40,21 +31,20 @@ final class Ends {
     }
 
     /** Subscribes to the ends of the leases of a key. Returns false if the client does not. */
-    boolean add(String key, Hints follower) {
+    boolean add(Hints follower) {
         if (refused || followers.size() >= MAX_SUBSCRIBED || core.closed) {
             return false;
         }
-        Entry entry = new Entry(key);
-        followers.put(follower, entry);
+        followers.put(follower, null);
         CompletableFuture<Void> tried = proof;
         if (tried == null) {
-            subscribe(entry, follower);
+            subscribe(follower);
             tried = core.roundTrip().thenAccept(this::prove);
             proof = tried;
         }
         tried.thenRun(() -> {
-            if (followers.get(follower) == entry) {
-                subscribe(entry, follower);
+            if (followers.containsKey(follower)) {
+                subscribe(follower);
                 follower.subscribed();
             }
         });
@@ -63,14 +53,7 @@ final class Ends {
 
     /** Unsubscribes. */
     void remove(Hints follower) {
-        Entry entry = followers.remove(follower);
-        if (entry != null && entry.subscription != null) {
-            try {
-                core.sender.dispatcher().unsubscribe(entry.subscription);
-            } catch (IllegalStateException e) {
-                // The connection is closed.
-            }
-        }
+        core.sender.unsubscribe(followers.remove(follower));
     }
 
     /** Looks at every lease, since events may have been missed. */
@@ -83,17 +66,9 @@ final class Ends {
         List.copyOf(followers.keySet()).forEach(this::remove);
     }
 
-    private void subscribe(Entry entry, Hints follower) {
-        if (entry.subscription != null) {
-            return;
-        }
-        try {
-            String subject = core.prefix + ".event." + entry.key;
-            entry.subscription =
-                    core.sender.dispatcher().subscribe(subject, m -> core.loop.execute(() -> received(m, follower)));
-        } catch (IllegalStateException e) {
-            // The connection is closed.
-        }
+    private void subscribe(Hints follower) {
+        String subject = core.events + follower.lease.key;
+        followers.computeIfAbsent(follower, f -> core.sender.subscribe(subject, m -> received(m, f)));
     }
 
     private void received(io.nats.client.Message m, Hints follower) {
@@ -111,10 +86,7 @@ final class Ends {
         if (!isDone) {
             proof = null;
         }
-        String error = core.nc.getLastError();
-        String text = error == null ? "" : error.toLowerCase(Locale.ROOT);
-        if (text.contains("permissions violation")
-                && text.contains((core.prefix + ".event.").toLowerCase(Locale.ROOT))) {
+        if (Denials.subject(core.nc.getLastError()).startsWith(core.events.toLowerCase(Locale.ROOT))) {
             refused = true;
             close();
         }

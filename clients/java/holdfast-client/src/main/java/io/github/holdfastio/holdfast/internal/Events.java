@@ -6,15 +6,13 @@ import io.github.holdfastio.holdfast.InvalidException;
 import io.github.holdfastio.holdfast.OverloadedException;
 import io.github.holdfastio.holdfast.UnavailableException;
 import io.nats.client.Subscription;
-import java.util.ArrayDeque;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
+import java.util.concurrent.LinkedBlockingDeque;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** The events of the locks that a pattern selects, for one thread of the application. */
@@ -26,8 +24,6 @@ public final class Events {
 
     private final Core core;
     private final String subject;
-    private final Consumer<HoldfastException> end = this::end;
-    private final Runnable missed = this::missed;
     private @Nullable Subscription subscription;
     private final Map<String, Boolean> known = new LinkedHashMap<>() {
         private static final long serialVersionUID = 1;
@@ -37,33 +33,27 @@ public final class Events {
             return size() > MAX_KNOWN;
         }
     };
-    // Guarded by the lock. An empty element: the connection was interrupted, so events may have been missed.
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition changed = lock.newCondition();
-    private final ArrayDeque<Optional<Event>> queue = new ArrayDeque<>();
-    private @Nullable HoldfastException error;
-    private boolean over;
+    /** An empty element: the connection was interrupted, so events may have been missed, or the watch has ended. */
+    private final LinkedBlockingDeque<Optional<Event>> queue = new LinkedBlockingDeque<>();
+
+    private volatile @Nullable HoldfastException error;
+    private volatile boolean over;
 
     public Events(Core core, String pattern) {
         this.core = core;
-        subject = core.prefix + ".event." + Checks.pattern(pattern, "watch");
+        subject = core.events + Checks.pattern(pattern, "watch");
     }
 
     /** Subscribes, and waits until no event is missed any more. */
     public CompletableFuture<Void> begin() {
         core.check("watch", "");
-        try {
-            subscription = core.sender.dispatcher().subscribe(subject, m -> core.loop.execute(() -> received(m)));
-        } catch (IllegalStateException e) {
-            return Failures.failed(
-                    new UnavailableException(null, "the subscription failed: " + e.getMessage(), "watch", ""));
+        subscription = core.sender.subscribe(subject, this::received);
+        if (subscription == null) {
+            return Failures.failed(new UnavailableException(null, "the connection is closed", "watch", ""));
         }
-        core.watches.add(end);
-        core.observers.add(missed);
+        core.watches.add(this);
         return core.roundTrip().thenAccept(isDone -> {
-            String last = core.nc.getLastError();
-            String text = last == null ? "" : last.toLowerCase(Locale.ROOT);
-            if (text.contains("permissions violation") && text.contains('"' + subject.toLowerCase(Locale.ROOT) + '"')) {
+            if (Denials.subject(core.nc.getLastError()).equals(subject.toLowerCase(Locale.ROOT))) {
                 unsubscribe();
                 throw new InvalidException("this user may not subscribe to " + subject, "watch", "", null);
             }
@@ -72,107 +62,77 @@ public final class Events {
 
     /**
      * Returns the next event; null: there is none until then, or the watch has ended. Empty: events may have been missed.
-     * Any thread may call it.
+     * The thread of the application calls it.
      */
     public @Nullable Optional<Event> next(long until) throws InterruptedException {
-        lock.lockInterruptibly();
-        try {
-            while (true) {
-                if (over) {
-                    return null;
-                }
-                if (!queue.isEmpty()) {
-                    return queue.remove();
-                }
-                if (error != null) {
-                    throw error.of(error.operation());
-                }
-                long left = until - Clock.now();
-                if (left <= 0 || changed.awaitNanos(left) <= 0 && queue.isEmpty() && error == null && !over) {
-                    return null;
-                }
-            }
-        } finally {
-            lock.unlock();
+        boolean waits = error == null && !over;
+        Optional<Event> next = waits ? queue.poll(until - Clock.now(), TimeUnit.NANOSECONDS) : queue.poll();
+        HoldfastException why = error;
+        if (over) {
+            return null;
         }
+        if (why != null && queue.isEmpty() && (next == null || next.isEmpty())) {
+            throw Failures.again(why, why.operation());
+        }
+        return next;
     }
 
     /** Ends the watch. Any thread may call it. */
     public void close() {
-        locked(() -> over = true);
+        over = true;
+        note();
         core.loop.execute(this::unsubscribe);
     }
 
     /** Returns whether the watch was ended. Any thread may call it. */
     public boolean isOver() {
-        lock.lock();
-        try {
-            return over;
-        } finally {
-            lock.unlock();
-        }
+        return over;
     }
 
     private void received(io.nats.client.Message m) {
         Event event;
         try {
             event = Leases.event(Json.parse(m.getData()));
-            if (!m.getSubject().equals(core.prefix + ".event." + Key.encode(event.name()))) {
+            if (!m.getSubject().equals(core.events + Key.encode(event.name()))) {
                 return;
             }
         } catch (IllegalArgumentException | HoldfastException e) {
             return; // others may be permitted to publish there
         }
-        if (known.put(event.id(), true) != null) {
+        if (known.put(event.id(), true) != null || error != null) {
             return;
         }
-        locked(() -> {
-            if (error == null && queue.size() < MAX_AHEAD) {
-                queue.add(Optional.of(event));
-            } else if (error == null) {
-                error = new OverloadedException("more than " + MAX_AHEAD + " events were not taken in time", "watch", "", null);
-            }
-        });
+        if (queue.size() < MAX_AHEAD) {
+            queue.add(Optional.of(event));
+        } else {
+            fail(new OverloadedException("more than " + MAX_AHEAD + " events were not taken in time", "watch", "", null));
+        }
     }
 
-    private void missed() {
-        locked(() -> {
-            if (queue.isEmpty() || queue.getLast().isPresent()) {
-                queue.add(Optional.empty());
-            }
-        });
+    /** Notes that events may have been missed, because the connection was interrupted. */
+    void note() {
+        Optional<Event> last = queue.peekLast();
+        if (last == null || last.isPresent()) {
+            queue.add(Optional.empty());
+        }
     }
 
-    private void end(HoldfastException why) {
-        locked(() -> {
-            if (error == null) {
-                error = why;
-            }
-        });
+    /** Ends it with the connection or the client. */
+    void end(HoldfastException why) {
+        fail(why);
         unsubscribe();
     }
 
-    private void unsubscribe() {
-        core.watches.remove(end);
-        core.observers.remove(missed);
-        Subscription present = subscription;
-        subscription = null;
-        if (present != null) {
-            try {
-                core.sender.dispatcher().unsubscribe(present);
-            } catch (IllegalStateException e) {
-                // The connection is closed, which does as well.
-            }
+    private void fail(HoldfastException why) {
+        if (error == null) {
+            error = why;
+            note();
         }
     }
 
-    private void locked(Runnable change) {
-        lock.lock();
-        try {
-            change.run();
-            changed.signalAll();
-        } finally {
-            lock.unlock();
-        }
+    private void unsubscribe() {
+        core.watches.remove(this);
+        core.sender.unsubscribe(subscription);
+        subscription = null;
     }
 }

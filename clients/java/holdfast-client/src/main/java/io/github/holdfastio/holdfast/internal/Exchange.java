@@ -243,8 +243,8 @@ final class Exchange {
             }
             case Answer.NOT_SENT -> {
                 boolean refused = a.reply.has("error");
-                obstacle = refused ? a.error("") : sender.notConnected();
-                reason = refused ? null : sender.notConnectedReason();
+                obstacle = refused ? a.error("") : Connecting.notConnected(sender.nc.getOptions(), sender.nc.getLastError());
+                reason = refused ? null : Connecting.reason(sender.nc.getLastError());
                 sent--;
                 return true;
             }

@@ -162,7 +162,8 @@ final class Extensions extends Renewal implements Keeper {
             if (call.outcome.isDone()) {
                 return call.outcome.join();
             }
-            return new UnknownOutcomeException(sender.deaf.isEmpty() ? "no answer" : sender.deaf, "", "", null);
+            String text = sender.deaf.isEmpty() ? "no answer" : sender.deaf;
+            return new UnknownOutcomeException(text, "extend", lease.name, null);
         });
     }
 
@@ -209,10 +210,11 @@ final class Extensions extends Renewal implements Keeper {
         }
         name();
         order = deployment.has("order") ? number : 0;
-        Message message = lease.message().with("ttl_ms", Clock.millis(ttl)).with("order", order).with("tokens", tokens);
-        if (session != null) {
-            message.with("session", session.id);
-        }
+        Message message = lease.message()
+                .with("ttl_ms", Clock.millis(ttl))
+                .with("order", order)
+                .with("tokens", tokens)
+                .with("session", session == null ? null : session.id);
         long now = Clock.now();
         Route route = sender.router.route("extend", lease.key, attempts);
         long id = sender.send(route, message, this::answered);

@@ -1,5 +1,6 @@
 package io.github.holdfastio.holdfast.internal;
 
+import io.github.holdfastio.holdfast.ClosedException;
 import io.github.holdfastio.holdfast.ExhaustedException;
 import io.github.holdfastio.holdfast.HeldBack;
 import io.github.holdfastio.holdfast.HeldException;
@@ -11,11 +12,13 @@ import io.github.holdfastio.holdfast.LossReason;
 import io.github.holdfastio.holdfast.LostException;
 import io.github.holdfastio.holdfast.NotHeldException;
 import io.github.holdfastio.holdfast.OverloadedException;
+import io.github.holdfastio.holdfast.ReleasedException;
 import io.github.holdfastio.holdfast.StaleTokenException;
 import io.github.holdfastio.holdfast.UnavailableException;
 import io.github.holdfastio.holdfast.UnavailableReason;
 import io.github.holdfastio.holdfast.UnknownOutcomeException;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
@@ -68,13 +71,42 @@ public final class Failures {
         String text = a.error(text(a.status)) + suffix;
         return switch (a.status) {
             case "HELD", "HELD_BACK" -> new HeldException(text, operation, resource, holder, heldBack(a));
-            case "EXPIRED", "NOT_HELD" -> new NotHeldException(text, operation, resource, holder);
-            case "STALE_TOKEN" -> new StaleTokenException(text, operation, resource, holder);
-            case "TIMEOUT" -> new LockTimeoutException(text, operation, resource, holder);
-            case "INVALID" -> new InvalidException(text, operation, resource, holder);
-            case "OVERLOADED" -> new OverloadedException(text, operation, resource, holder);
-            case "EXHAUSTED" -> new ExhaustedException(text, operation, resource, holder);
             case "UNAVAILABLE" -> new UnavailableException(UnavailableReason.NO_OWNER, text, operation, resource);
+            case "TIMEOUT" -> of("timed_out", text, operation, resource, holder);
+            case "EXPIRED", "NOT_HELD" -> of("not_held", text, operation, resource, holder);
+            case "STALE_TOKEN", "INVALID", "OVERLOADED", "EXHAUSTED" ->
+                of(a.status.toLowerCase(Locale.ROOT), text, operation, resource, holder);
+            default -> of("unknown", text, operation, resource, holder);
+        };
+    }
+
+    /** Returns an error once more, of another operation, with the stack trace of the caller. */
+    public static HoldfastException again(HoldfastException e, String operation) {
+        HoldfastException again = of(e.code(), e.text(), operation, e.resource(), e.holder());
+        if (e instanceof LostException lost) {
+            again = new LostException(lost.reason(), e.text(), operation, e.resource(), e.holder());
+        } else if (e instanceof HeldException held) {
+            again = new HeldException(e.text(), operation, e.resource(), e.holder(), held.heldBack());
+        } else if (e instanceof UnavailableException unavailable) {
+            again = new UnavailableException(unavailable.reason(), e.text(), operation, e.resource());
+        }
+        for (Throwable suppressed : e.getSuppressed()) {
+            again.addSuppressed(suppressed);
+        }
+        return again;
+    }
+
+    private static HoldfastException of(
+            String code, String text, String operation, String resource, @Nullable Lease holder) {
+        return switch (code) {
+            case "timed_out" -> new LockTimeoutException(text, operation, resource, holder);
+            case "released" -> new ReleasedException(text, operation, resource, holder);
+            case "not_held" -> new NotHeldException(text, operation, resource, holder);
+            case "stale_token" -> new StaleTokenException(text, operation, resource, holder);
+            case "invalid" -> new InvalidException(text, operation, resource, holder);
+            case "overloaded" -> new OverloadedException(text, operation, resource, holder);
+            case "exhausted" -> new ExhaustedException(text, operation, resource, holder);
+            case "closed" -> new ClosedException(text, operation, resource, holder);
             default -> new UnknownOutcomeException(text, operation, resource, holder);
         };
     }

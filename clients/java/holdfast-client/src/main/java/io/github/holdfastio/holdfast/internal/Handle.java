@@ -2,6 +2,7 @@ package io.github.holdfastio.holdfast.internal;
 
 import io.github.holdfastio.holdfast.HoldfastException;
 import io.github.holdfastio.holdfast.InvalidException;
+import io.github.holdfastio.holdfast.Lease;
 import io.github.holdfastio.holdfast.LossReason;
 import io.github.holdfastio.holdfast.LostException;
 import io.github.holdfastio.holdfast.ReleasedException;
@@ -45,7 +46,8 @@ final class Handle {
     private final Handles parts;
     private final Deployment deployment;
     private final Terms terms;
-    private final Extensions extensions;
+    private final Message granted;
+    final Extensions extensions;
     private final Hints hints;
     private final List<Share> shares = new ArrayList<>();
     private volatile Grant grant;
@@ -75,16 +77,16 @@ final class Handle {
         this.requestId = requestId;
         core = parts.core;
         deployment = parts.deployment;
-        Message lease = a.lease();
-        grant = new Grant(a.token(), lease.text("fence"), lease.numbers("slots"));
+        granted = a.lease();
+        grant = new Grant(a.token(), granted.text("fence"), granted.numbers("slots"));
         tokens = a.tokens();
         waiting = a.reply.number("waiting");
         wanted = waiting > 0;
-        metadata = Map.copyOf(lease.map("metadata"));
+        metadata = Map.copyOf(granted.map("metadata"));
         kind = Kind.of(name, terms);
         extensions = new Extensions(this, parts, a, terms);
         keeper = extensions;
-        hints = new Hints(this, core, parts.ends);
+        hints = new Hints(this, parts.ends);
         parts.held.put(id(), this);
         if (terms.cache() == 0) {
             parts.shared.put(kind, this);
@@ -105,9 +107,10 @@ final class Handle {
         return new Handles.Id(name, token());
     }
 
-    /** Returns what its renewals ask for. */
-    long ttl() {
-        return extensions.ttl;
+    /** Returns what the service shows of it. */
+    Lease shown() {
+        long left = Clock.millis(until() - Clock.now());
+        return Leases.parse(granted.copy().without("remaining_ms").with("remaining_ms", left));
     }
 
     /** Adds a lock that shares the lease. */
@@ -142,11 +145,6 @@ final class Handle {
         return Math.min(Math.max(present == keeper ? kept : 0, extensions.until), extensions.over);
     }
 
-    /** Learns from now on that others want the resource. */
-    void listen() {
-        extensions.listen();
-    }
-
     /** Notes that so many requests wait for the resource; 0: it is not known how many. */
     void want(long number) {
         wanted = true;
@@ -166,16 +164,6 @@ final class Handle {
         if (uses != null) {
             uses.close();
         }
-    }
-
-    /** Returns whether an answer may yet show more tokens. */
-    boolean grows() {
-        return extensions.grows();
-    }
-
-    /** Asks for so many tokens in all. What gives the lease to its uses learns of the answer. */
-    void grow(long all) {
-        extensions.grow(all);
     }
 
     /** Notes that an answer to an extend is taken in, and that so many requests wait. */
@@ -207,7 +195,7 @@ final class Handle {
     void check(String operation) {
         look();
         if (found != null) {
-            throw found.of(operation);
+            throw Failures.again(found, operation);
         }
         if (!holding) {
             throw new ReleasedException("the lock was released", operation, name, null);
@@ -270,7 +258,7 @@ final class Handle {
             if (shares.isEmpty()) {
                 postRelease();
             }
-            return Failures.failed(found.of("release"));
+            return Failures.failed(Failures.again(found, "release"));
         }
         return beginRelease().thenAccept(error -> rethrow(error, "release"));
     }
@@ -476,9 +464,6 @@ final class Handle {
         }
         failing = cause != null;
         HoldfastException error = cause == null ? null : new UnavailableException(null, cause, "extend", name);
-        if (uses != null) {
-            uses.fails(error);
-        }
         List.copyOf(shares).forEach(share -> share.fails(error));
     }
 
@@ -521,11 +506,8 @@ final class Handle {
     }
 
     private void rethrow(@Nullable HoldfastException error, String operation) {
-        if (error instanceof UnknownOutcomeException && error.resource().isEmpty()) {
-            throw new UnknownOutcomeException(error.text(), operation, name, null);
-        }
         if (error != null) {
-            throw error.of(operation);
+            throw Failures.again(error, operation);
         }
     }
 }

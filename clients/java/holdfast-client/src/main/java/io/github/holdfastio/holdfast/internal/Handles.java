@@ -1,6 +1,5 @@
 package io.github.holdfastio.holdfast.internal;
 
-import io.github.holdfastio.holdfast.HoldfastException;
 import io.github.holdfastio.holdfast.UnknownOutcomeException;
 import io.nats.client.Connection;
 import java.util.ArrayDeque;
@@ -13,7 +12,7 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /** The leases that a client holds, and what they have in common. */
-public final class Handles implements Reports {
+public final class Handles {
     /** How many leases a client remembers that it has lost. A late answer comes within seconds. */
     private static final int MAX_LOSSES = 4096;
     /** How many leases are released at a time when the client is closed. */
@@ -65,12 +64,12 @@ public final class Handles implements Reports {
     private @Nullable CompletableFuture<Void> closing;
 
     public Handles(Connection nc, Settings s) {
-        core = new Core(nc, s.owner, s.timeout, s.prefix, s.executor, this);
+        core = new Core(nc, s, this);
         secret = s.secret;
         secretHash = Secret.hash(secret);
         disconnect = s.disconnect;
         deployment = new Deployment(core);
-        sessions = new Sessions(core, deployment, held, this::wanted, s.sessions, disconnect);
+        sessions = new Sessions(this, s.sessions);
         deployment.divided = sessions::divide;
         ends = new Ends(core);
         Connecting.warnOfEnd(nc.getOptions());
@@ -181,8 +180,8 @@ public final class Handles implements Reports {
         return next.release().handle((v, error) -> null).thenCompose(v -> releaseNext(queue));
     }
 
-    @Override
-    public void orphaned(Message lease) {
+    /** Takes in a lease that was granted in an answer that is not expected any more. */
+    void orphaned(Message lease) {
         if (!isLeft(lease)) { // at first, for it is quick: under load many answers come twice
             return;
         }
@@ -195,13 +194,8 @@ public final class Handles implements Reports {
         core.exchanges.forEach(x -> x.givenBack.add(id.token));
     }
 
-    @Override
-    public void outdated() {
-        deployment.refresh();
-    }
-
-    @Override
-    public void noticed(Message notice) {
+    /** Takes in a message on the subject for notices; it may be anything. */
+    void noticed(Message notice) {
         try {
             Handle handle = held.get(idOf(notice)); // mutant: JavaNoticeOfAnyLease
             if (handle != null) {
@@ -213,7 +207,7 @@ public final class Handles implements Reports {
     }
 
     /** The answer to a keep has the names of resources only. */
-    private void wanted(List<String> names) {
+    void wanted(List<String> names) {
         for (Handle handle : List.copyOf(held.values())) {
             if (names.contains(handle.name)) {
                 handle.want(0);
@@ -221,8 +215,8 @@ public final class Handles implements Reports {
         }
     }
 
-    @Override
-    public void reconnected() {
+    /** Notes that the connection is there again after an interruption, or off. */
+    void reconnected() {
         core.reconnected();
         if (core.sender.off) {
             return;
@@ -235,10 +229,5 @@ public final class Handles implements Reports {
     /** Fails with InvalidException if the deployment is known not to have a feature. */
     public CompletableFuture<Void> need(String feature, String operation, String resource) {
         return deployment.need(feature, "upgrade all nodes", operation, resource);
-    }
-
-    /** Throws ClosedException if the client is closed. */
-    public void check(String operation) throws HoldfastException {
-        core.check(operation, "");
     }
 }

@@ -11,7 +11,7 @@ final class Hints {
     /** The shortest time between two questions about a lease, so that forged events cannot make a client flood. */
     private static final long VERIFY_PAUSE = Clock.SECOND / 4;
 
-    private final Handle lease;
+    final Handle lease;
     private final Core core;
     private final Ends ends;
     private final Alarm alarm = new Alarm(this::wake);
@@ -27,9 +27,9 @@ final class Hints {
     /** The number of the last stale get. */
     private long peeked;
 
-    Hints(Handle lease, Core core, Ends ends) {
+    Hints(Handle lease, Ends ends) {
         this.lease = lease;
-        this.core = core;
+        core = lease.core;
         this.ends = ends;
     }
 
@@ -96,7 +96,7 @@ final class Hints {
     private void wake() {
         if (tried && from < Clock.NEVER) {
             from = Clock.NEVER;
-            follows = ends.add(lease.key, this);
+            follows = ends.add(this);
         }
         if (hinted) {
             hinted = false;

@@ -33,7 +33,7 @@ public final class Locker {
 
     /** A lease that the client had already may have a shorter TTL than this lock asks for. */
     private CompletableFuture<Share> lengthened(Share share, Terms terms, Cancellation cancellation) {
-        if (share.handle.ttl() >= terms.ttl()) {
+        if (share.handle.extensions.ttl >= terms.ttl()) {
             return CompletableFuture.completedFuture(share);
         }
         return share.extend(terms.ttl(), cancellation).thenApply(v -> share).whenComplete((s, error) -> {

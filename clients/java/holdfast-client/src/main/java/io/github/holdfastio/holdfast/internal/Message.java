@@ -3,23 +3,28 @@ package io.github.holdfastio.holdfast.internal;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A message of the contract: its fields by their names. A field that is not there has its zero value. Numbers are Long,
  * enumerations their names. Reading a field as another type throws IllegalArgumentException.
  */
 final class Message {
+    private static final Set<Object> ZEROS = Set.of(0L, false, "", Map.of());
+
     private final Map<String, Object> fields = new LinkedHashMap<>();
 
-    /** Sets a field, and returns this message. */
-    Message with(String name, Object value) {
-        fields.put(name, value);
+    /** Sets a field, unless the value is null or the zero value, which is the same, and returns this message. */
+    Message with(String name, @Nullable Object value) {
+        if (value != null && !ZEROS.contains(value)) {
+            fields.put(name, value);
+        }
         return this;
     }
 
-    /** Sets a field unless the value is zero, and returns this message. */
     Message with(String name, long value) {
-        return value == 0 ? this : with(name, (Object) value);
+        return with(name, (Object) value);
     }
 
     Message without(String name) {
@@ -43,6 +48,11 @@ final class Message {
 
     String text(String name) {
         return as(String.class, fields.getOrDefault(name, ""));
+    }
+
+    /** Returns the status, or another text if what is there is none. */
+    String statusOr(String otherwise) {
+        return fields.getOrDefault("status", "") instanceof String status ? status : otherwise;
     }
 
     /** Returns a number, which JSON may have as text. */

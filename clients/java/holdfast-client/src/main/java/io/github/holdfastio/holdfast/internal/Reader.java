@@ -55,9 +55,9 @@ final class Reader {
     private void delimited(Schema.Field field, Message message, int end) {
         switch (field.kind()) {
             case TEXT -> put(field, message, text(end));
-            case MESSAGE -> put(field, message, message(schema(field), end));
+            case MESSAGE -> put(field, message, message(field.schema(), end));
             case MAP -> {
-                Message entry = message(schema(field), end);
+                Message entry = message(field.schema(), end);
                 Map<String, String> map = new HashMap<>(message.map(field.name()));
                 map.put(entry.text("key"), entry.text("value"));
                 message.with(field.name(), map);
@@ -69,14 +69,6 @@ final class Reader {
                 }
             }
         }
-    }
-
-    private static Schema schema(Schema.Field field) {
-        Schema schema = field.schema();
-        if (schema == null) {
-            throw new IllegalArgumentException("the field is no message");
-        }
-        return schema;
     }
 
     @SuppressWarnings("unchecked")

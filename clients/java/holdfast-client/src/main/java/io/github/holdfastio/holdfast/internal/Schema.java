@@ -29,8 +29,9 @@ final class Schema {
      * @param names those of an enumeration
      */
     record Field(
-            String name, int number, Kind kind, boolean repeated, @Nullable Schema schema, List<String> names) {}
+            String name, int number, Kind kind, boolean repeated, Schema schema, List<String> names) {}
 
+    private static final Schema NONE = new Schema();
     private static final List<String> DURABILITY = List.of("PERSISTENT", "EPHEMERAL");
     private static final List<String> STATUSES = List.of(
             "", "GRANTED", "HELD", "TIMEOUT", "CANCELLED", "EXTENDED", "RELEASED", "EXPIRED", "NOT_HELD", "NOT_OWNER",
@@ -109,31 +110,31 @@ final class Schema {
     }
 
     private Schema text(String name, int number) {
-        return add(name, number, Kind.TEXT, false, null, List.of());
+        return add(name, number, Kind.TEXT, false, NONE, List.of());
     }
 
     private Schema texts(String name, int number) {
-        return add(name, number, Kind.TEXT, true, null, List.of());
+        return add(name, number, Kind.TEXT, true, NONE, List.of());
     }
 
     private Schema bytes(String name, int number) {
-        return add(name, number, Kind.BYTES, false, null, List.of());
+        return add(name, number, Kind.BYTES, false, NONE, List.of());
     }
 
     private Schema number(String name, int number) {
-        return add(name, number, Kind.NUMBER, false, null, List.of());
+        return add(name, number, Kind.NUMBER, false, NONE, List.of());
     }
 
     private Schema numbers(String name, int number) {
-        return add(name, number, Kind.NUMBER, true, null, List.of());
+        return add(name, number, Kind.NUMBER, true, NONE, List.of());
     }
 
     private Schema flag(String name, int number) {
-        return add(name, number, Kind.FLAG, false, null, List.of());
+        return add(name, number, Kind.FLAG, false, NONE, List.of());
     }
 
     private Schema name(String name, int number, List<String> names) {
-        return add(name, number, Kind.NAME, false, null, names);
+        return add(name, number, Kind.NAME, false, NONE, names);
     }
 
     private Schema map(String name, int number) {
@@ -145,7 +146,7 @@ final class Schema {
     }
 
     private Schema add(
-            String name, int number, Kind kind, boolean repeated, @Nullable Schema schema, List<String> names) {
+            String name, int number, Kind kind, boolean repeated, Schema schema, List<String> names) {
         Field field = new Field(name, number, kind, repeated, schema, names);
         named.put(name, field);
         numbered.put(number, field);

@@ -2,7 +2,6 @@ package io.github.holdfastio.holdfast.internal;
 
 import io.github.holdfastio.holdfast.ClosedException;
 import io.github.holdfastio.holdfast.HoldfastException;
-import io.github.holdfastio.holdfast.LostException;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 
@@ -18,15 +17,15 @@ public final class Scope {
     private Scope() {}
 
     /** Does the work, and releases what is held. An error of the work is thrown as it is, whatever becomes of that. */
-    public static <T extends @Nullable Object> T run(Held held, Callable<T> work) throws Exception {
+    public static <T extends @Nullable Object> T run(Holding held, Callable<T> work) throws Exception {
         Scope scope = new Scope();
-        held.core().loop.execute(() -> held.whenLost(scope::interrupt));
+        held.core.loop.execute(() -> held.whenLost(scope::interrupt));
         T result;
         try {
             result = work.call();
         } catch (Exception | Error e) {
             boolean ours = scope.end() && e instanceof InterruptedException;
-            HoldfastException lost = released(held);
+            HoldfastException lost = held.released();
             if (ours) {
                 throw lost != null ? lost : new ClosedException("the client is closed", "acquire", held.name(), null);
             }
@@ -36,29 +35,11 @@ public final class Scope {
             throw e;
         }
         scope.end();
-        HoldfastException lost = released(held);
+        HoldfastException lost = held.released();
         if (lost != null) {
             throw lost;
         }
         return result;
-    }
-
-    /**
-     * Releases what is held. Returns why it was not held to the end; null: it was. If no answer comes in time, that is no
-     * error. An interruption ends the wait for the answer, and stays.
-     */
-    public static @Nullable HoldfastException released(Held held) {
-        boolean wasHeld = held.held();
-        held.leave();
-        try {
-            Calls.await(held.core(), c -> held.release());
-            return null;
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return held.found();
-        } catch (HoldfastException e) {
-            return e instanceof LostException || !wasHeld ? e : null;
-        }
     }
 
     private synchronized void interrupt() {

@@ -4,6 +4,7 @@ import io.github.holdfastio.holdfast.UnavailableReason;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.Dispatcher;
+import io.nats.client.Subscription;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
@@ -57,7 +58,7 @@ final class Sender {
     String deaf = "";
 
     private final String owner;
-    private final Reports client;
+    private final Handles client;
     private final String inbox;
     private final Mac mac = newMac();
     private final Batching batching = new Batching();
@@ -66,7 +67,7 @@ final class Sender {
     private final ConnectionListener listener = this::connectionEvent;
     private @Nullable Dispatcher dispatcher;
 
-    Sender(Connection nc, Loop loop, String prefix, String owner, Reports client) {
+    Sender(Connection nc, Loop loop, String prefix, String owner, Handles client) {
         this.nc = nc;
         this.loop = loop;
         this.owner = owner;
@@ -92,13 +93,25 @@ final class Sender {
         }
     }
 
-    /** Returns the dispatcher, on which further subscriptions are made. */
-    Dispatcher dispatcher() {
+    /** Subscribes to a subject. Returns null if the connection is closed. */
+    @Nullable Subscription subscribe(String subject, Consumer<io.nats.client.Message> receive) {
         Dispatcher d = dispatcher;
-        if (d == null) {
-            throw new IllegalStateException("the connection is closed");
+        try {
+            return d == null ? null : d.subscribe(subject, m -> loop.execute(() -> receive.accept(m)));
+        } catch (IllegalStateException e) {
+            return null;
         }
-        return d;
+    }
+
+    void unsubscribe(@Nullable Subscription subscription) {
+        Dispatcher d = dispatcher;
+        if (d != null && subscription != null) {
+            try {
+                d.unsubscribe(subscription);
+            } catch (IllegalStateException e) {
+                // The connection is closed, which does as well.
+            }
+        }
     }
 
     /** Notes how many shards the deployment has, of which generation, and whether it takes batches. */
@@ -150,15 +163,6 @@ final class Sender {
         ids.removeAll(queued);
     }
 
-    /** Returns why nothing can be sent, with the servers and what the connection last met. */
-    String notConnected() {
-        return Connecting.notConnected(nc.getOptions(), nc.getLastError());
-    }
-
-    UnavailableReason notConnectedReason() {
-        return Connecting.reason(nc.getLastError());
-    }
-
     /** Returns whether answers come to a subject, which is in lower case. */
     boolean receives(String subject) {
         return subject.startsWith(inbox.toLowerCase(Locale.ROOT));
@@ -182,7 +186,7 @@ final class Sender {
     void deny(List<Attempt> denied, String error) {
         for (Attempt a : denied) {
             if (attempts.get(a.id) == a) {
-                unsent(a, Answer.DENIED, new Message().with("error", error));
+                unsent(a, Answer.none(Answer.DENIED).with("error", error));
             }
         }
     }
@@ -281,7 +285,7 @@ final class Sender {
         }
         calls.forEach(a -> a.queued = false);
         if (!publish(subject, payload, number)) {
-            calls.forEach(a -> unsent(a, Answer.NOT_SENT, new Message()));
+            calls.forEach(a -> unsent(a, Answer.none(Answer.NOT_SENT)));
         }
     }
 
@@ -298,10 +302,10 @@ final class Sender {
         }
     }
 
-    private void unsent(Attempt a, String status, Message reply) {
+    private void unsent(Attempt a, Message reply) {
         attempts.remove(a.id);
         if (a.receive != null) {
-            a.receive.accept(new Answer(a.id, a.sent, a.route.direct(), status, reply));
+            a.receive.accept(new Answer(a.id, a.sent, a.route.direct(), reply));
         }
     }
 
@@ -322,7 +326,7 @@ final class Sender {
         answered = answered || !nobody;
         String generation = m.hasHeaders() ? m.getHeaders().getFirst(GENERATION) : null;
         if (generation != null && router.isOld(generation)) {
-            client.outdated();
+            client.deployment.refresh(); // a hint, which may be forged
         }
         if (number.startsWith(BATCH)) {
             answeredBatch(Long.parseLong(number.substring(BATCH.length())), nobody, m.getData());
@@ -334,15 +338,14 @@ final class Sender {
     private void answered(long id, boolean nobody, byte[] data) {
         Attempt attempt = attempts.get(id);
         boolean lists = attempt != null && attempt.route.operation().equals("list");
-        Message reply = nobody ? new Message() : parse(lists ? Schema.LIST_REPLY : Schema.REPLY, data);
-        String status = nobody ? Answer.NO_RESPONDERS : reply == null ? Answer.GARBLED : statusOf(reply);
-        take(id, 0, status, reply == null ? new Message() : reply);
+        Message reply = nobody ? Answer.none(Answer.NO_RESPONDERS) : parse(lists ? Schema.LIST_REPLY : Schema.REPLY, data);
+        take(id, 0, reply == null ? Answer.none(Answer.GARBLED) : reply);
     }
 
     /** Takes in answers to a batch. A message that cannot be read says nothing. */
     private void answeredBatch(long batch, boolean nobody, byte[] data) {
         if (nobody) {
-            sentIn(batch).forEach(a -> take(a.id, batch, Answer.NO_RESPONDERS, new Message()));
+            sentIn(batch).forEach(a -> take(a.id, batch, Answer.none(Answer.NO_RESPONDERS)));
             return;
         }
         Message reply = parse(Schema.BATCH_REPLY, data);
@@ -358,13 +361,13 @@ final class Sender {
             long id = answer.number("id");
             Message reply = answer.message("reply");
             if (id != 0) {
-                take(id, batch, statusOf(reply), reply);
+                take(id, batch, reply);
                 continue;
             }
             List<Attempt> refused = sentIn(batch);
             if (!refused.isEmpty()) {
                 batching.offer(false); // the node does not understand them; first, since receivers send again
-                refused.forEach(a -> unsent(a, Answer.NOT_SENT, reply));
+                refused.forEach(a -> unsent(a, Answer.none(Answer.NOT_SENT).with("error", reply.text("error"))));
             }
         }
         if (answers.size() > AT_ONCE) {
@@ -379,10 +382,10 @@ final class Sender {
     }
 
     /** Hands an answer to the receiver of its attempt, which came in answer to a batch; 0: alone. */
-    private void take(long id, long batch, String status, Message reply) {
+    private void take(long id, long batch, Message reply) {
         Attempt attempt = attempts.get(id);
         if (attempt == null || attempt.receive == null) {
-            disown(new Answer(id, 0, false, status, reply));
+            disown(new Answer(id, 0, false, reply));
             return;
         }
         if (attempt.batch != batch) {
@@ -390,27 +393,19 @@ final class Sender {
         }
         Route route = attempt.route;
         // mutant: JavaLeaseCountsFromTheAnswer
-        Answer answer = new Answer(id, attempt.sent, route.direct(), status, reply);
+        Answer answer = new Answer(id, attempt.sent, route.direct(), reply);
         if (ABOUT_ONE.contains(route.operation()) && !answer.isAbout(route.key(), owner)) { // mutant: JavaForgedAnswerIsTaken
             return; // the right one may yet come
         }
         attempts.remove(id);
         if (answer.direct) {
-            if (status.equals(Answer.NO_RESPONDERS)) {
-                client.outdated();
+            if (answer.is(Answer.NO_RESPONDERS)) {
+                client.deployment.refresh(); // a hint, which may be forged
             } else {
                 router.proven();
             }
         }
         attempt.receive.accept(answer);
-    }
-
-    private static String statusOf(Message reply) {
-        try {
-            return reply.text("status");
-        } catch (IllegalArgumentException e) {
-            return Answer.GARBLED;
-        }
     }
 
     private static @Nullable Message parse(Schema schema, byte[] data) {

@@ -34,9 +34,9 @@ final class Session implements Keeper {
     /** What answers show of it. */
     final String label = Checks.hex(Secret.hash(id.getBytes(StandardCharsets.US_ASCII)), LABEL_BYTES);
 
+    private final Sessions all;
     private final Core core;
     private final Rights rights;
-    private final Consumer<Session> closed;
     /** For how long its leases are known to last from the sending of a keep. */
     private final long known;
 
@@ -64,29 +64,19 @@ final class Session implements Keeper {
     /** A moment since which no covered lease has left it, as an answer has shown. */
     private long proved;
 
-    /**
-     * Begins a session. Its keeps have the secret if it is not null; closed is called when it is over. Disconnect is
-     * after how long without a connection it may end; 0: it does not end because of that.
-     */
-    Session(
-            Core core,
-            Rights rights,
-            Terms terms,
-            byte @Nullable [] keepSecret,
-            Consumer<Session> closed,
-            long disconnect) {
-        this.core = core;
-        this.rights = rights;
+    /** Begins a session. Its keeps have the secret if it is not null. */
+    Session(Sessions all, Terms terms, byte @Nullable [] keepSecret) {
+        this.all = all;
         this.terms = terms;
-        this.closed = closed;
+        core = all.core;
+        rights = all.rights;
+        long disconnect = all.disconnect;
         known = disconnect > 0 ? Math.min(terms.ttl, disconnect) : terms.ttl;
-        fields = new Message().with("ttl_ms", Clock.millis(terms.ttl));
-        if (disconnect > 0) {
-            fields.with("disconnect_ms", Clock.millis(disconnect)).with("alive", core.sender.notices);
-        }
-        if (keepSecret != null) {
-            fields.with("secret", keepSecret);
-        }
+        fields = new Message()
+                .with("ttl_ms", Clock.millis(terms.ttl))
+                .with("disconnect_ms", Clock.millis(disconnect))
+                .with("alive", disconnect > 0 ? core.sender.notices : "")
+                .with("secret", keepSecret);
     }
 
     @Override
@@ -115,10 +105,7 @@ final class Session implements Keeper {
             return;
         }
         wanted = receiver;
-        fields = fields.copy().with("notices", true);
-        if (!subject.isEmpty()) {
-            fields.with("alive", subject);
-        }
+        fields = fields.copy().with("notices", true).with("alive", subject);
         if (renewal != null && !over) {
             send(renewal);
         }
@@ -173,7 +160,7 @@ final class Session implements Keeper {
         if (renewal != null) {
             core.sender.forget(renewal.dropAll());
         }
-        closed.accept(this);
+        all.drop(this);
         loseAll();
     }
 

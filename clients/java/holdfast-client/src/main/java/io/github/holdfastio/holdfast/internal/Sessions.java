@@ -3,7 +3,6 @@ package io.github.holdfastio.holdfast.internal;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,31 +13,21 @@ final class Sessions {
     /** For how many lengths of leases a client has sessions. */
     private static final int MAX_TTLS = 16;
 
+    final Core core;
+    final Rights rights = new Rights();
     /** For how long the client may not be connected, after which its leases may end; 0: without a bound. */
     final long disconnect;
 
-    private final Core core;
-    private final Deployment deployment;
-    private final Map<Handles.Id, Handle> held;
-    private final Consumer<List<String>> wanted;
+    private final Handles parts;
     private final boolean enabled;
-    private final Rights rights = new Rights();
     private final Map<Session.Terms, Session> current = new HashMap<>();
 
-    /** Has no session yet. Wanted receives the resources for which others wait; without enabled there is never one. */
-    Sessions(
-            Core core,
-            Deployment deployment,
-            Map<Handles.Id, Handle> held,
-            Consumer<List<String>> wanted,
-            boolean enabled,
-            long disconnect) {
-        this.core = core;
-        this.deployment = deployment;
-        this.held = held;
-        this.wanted = wanted;
+    /** Has no session yet; without enabled there is never one. */
+    Sessions(Handles parts, boolean enabled) {
+        this.parts = parts;
         this.enabled = enabled;
-        this.disconnect = disconnect;
+        core = parts.core;
+        disconnect = parts.disconnect;
     }
 
     /**
@@ -46,8 +35,9 @@ final class Sessions {
      * for the lease, and a single lock has a session, too.
      */
     @Nullable Session of(String key, long ttl, byte @Nullable [] secret, boolean notices) {
+        Deployment deployment = parts.deployment;
         boolean listens = notices && deployment.has("notices");
-        boolean few = held.size() < 2 && !listens && disconnect == 0;
+        boolean few = parts.held.size() < 2 && !listens && disconnect == 0;
         if (!enabled || few || !deployment.has("sessions") || rights.refused()) {
             return null;
         }
@@ -55,12 +45,12 @@ final class Sessions {
         Session session = current.get(terms);
         if (session == null && hasRoom(ttl)) {
             byte[] keepSecret = deployment.has("keep_secret") ? secret : null;
-            session = new Session(core, rights, terms, keepSecret, this::drop, disconnect);
+            session = new Session(this, terms, keepSecret);
             current.put(terms, session);
         }
         if (session != null && listens) {
             // Through a service import, where there are no batches, the service cannot reach the subject.
-            session.listen(wanted, deployment.has("batch") ? core.sender.notices : "");
+            session.listen(parts::wanted, deployment.has("batch") ? core.sender.notices : "");
         }
         return session;
     }
@@ -107,7 +97,8 @@ final class Sessions {
         all().forEach(Session::reconnected);
     }
 
-    private void drop(Session session) {
+    /** Forgets a session that is over. */
+    void drop(Session session) {
         current.remove(session.terms, session);
     }
 }

@@ -3,25 +3,20 @@ package io.github.holdfastio.holdfast.internal;
 import io.github.holdfastio.holdfast.HoldfastException;
 import io.github.holdfastio.holdfast.LostException;
 import io.github.holdfastio.holdfast.ReleasedException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/**
- * What a lock has of a lease. Reentrant locks of one client share one, which ends with the last of them. Any thread may
- * call what returns no future and changes nothing.
- */
-public class Share implements Held {
+/** What a lock has of a lease. Reentrant locks of one client share one, which ends with the last of them. */
+public class Share extends Holding {
     final Handle handle;
-    /** Why the lock is lost; null: it is not. */
-    volatile @Nullable LostException found;
+    /** Whether others want the resource, as soon as they do, or the lease has ended. */
+    private final CompletableFuture<Boolean> wanted = new CompletableFuture<>();
     /** Is called when renewals begin to fail, with the error, and when they succeed again. */
     private volatile @Nullable Consumer<@Nullable HoldfastException> onJeopardy;
-
-    final Wanted wanted = new Wanted();
     /** The application has begun to release it. */
     private volatile boolean leaving;
 
@@ -29,10 +24,8 @@ public class Share implements Held {
     /** It was the last share, so its release is that of the lease. */
     private boolean last;
 
-    private final List<Runnable> listeners = new ArrayList<>();
-    private final List<Consumer<? super LostException>> lossListeners = new ArrayList<>();
-
     Share(Handle handle) {
+        super(handle.core);
         this.handle = handle;
     }
 
@@ -41,11 +34,6 @@ public class Share implements Held {
         Share share = new Share(handle);
         handle.join(share);
         return share;
-    }
-
-    @Override
-    public Core core() {
-        return handle.core;
     }
 
     @Override
@@ -99,63 +87,38 @@ public class Share implements Held {
         leaving = true;
     }
 
-    @Override
-    public void onLost(Consumer<? super LostException> action) {
-        if (found != null) {
-            report(action, found);
-        } else {
-            lossListeners.add(action);
-        }
-    }
-
-    @Override
-    public void whenLost(Runnable listener) {
-        listeners.add(listener);
-        if (found != null) {
-            core().loop.execute(listener);
-        }
-    }
-
-    /** Has the listeners called, because the lease is lost or the client is closed. */
+    /** Notes that the lease is lost, or the client is closed. */
     void interrupt() {
-        LostException lost = handle.found;
-        found = lost;
-        wanted.end();
-        if (lost != null) {
-            lossListeners.forEach(action -> report(action, lost));
-            lossListeners.clear();
-        }
-        listeners.forEach(core().loop::execute);
-        listeners.clear();
-    }
-
-    private void report(Consumer<? super LostException> action, LostException lost) {
-        core().call(() -> action.accept(lost));
+        stop();
+        interrupt(handle.found);
     }
 
     /** Reports to the application that renewals have begun to fail; null: that they succeed again. */
     void fails(@Nullable HoldfastException error) {
         Consumer<@Nullable HoldfastException> action = onJeopardy;
         if (action != null) {
-            core().call(() -> action.accept(error));
+            core.call(() -> action.accept(error));
         }
     }
 
     /** Notes that others want the resource. */
     void want() {
-        wanted.note();
+        wanted.complete(true);
     }
 
     /** Has nobody wait any more to learn that others want the resource, because the lease has ended. */
     void stop() {
-        wanted.end();
+        wanted.complete(false);
     }
 
     /** Returns whether others want the resource as soon as they do, or at a moment. */
     public CompletableFuture<Boolean> wanted(long until, Cancellation cancellation) {
         check("wanted");
         listen();
-        return wanted.await(core().loop, until, cancellation).thenApply(known -> {
+        CompletableFuture<Void> waits = core.loop.within(wanted, until);
+        cancellation.step(() -> waits.completeExceptionally(new CancellationException()));
+        return waits.thenApply(v -> {
+            boolean known = wanted.getNow(false);
             if (!known) {
                 check("wanted");
             }
@@ -165,7 +128,7 @@ public class Share implements Held {
 
     /** Learns from now on that others want the resource. */
     void listen() {
-        handle.listen();
+        handle.extensions.listen();
     }
 
     /** Throws LostException, ReleasedException or ClosedException unless the lock is held. */

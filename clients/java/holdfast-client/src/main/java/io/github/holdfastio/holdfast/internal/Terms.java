@@ -34,10 +34,4 @@ public record Terms(
                 ttl, other, limit, permits, metadata, ephemeral, renew, reentrant, delay, confirmLoss, minHold, maxHold,
                 cache);
     }
-
-    public Terms withMetadata(Map<String, String> other) {
-        return new Terms(
-                ttl, waiting, limit, permits, other, ephemeral, renew, reentrant, delay, confirmLoss, minHold, maxHold,
-                cache);
-    }
 }

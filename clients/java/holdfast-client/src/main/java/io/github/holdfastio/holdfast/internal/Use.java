@@ -52,7 +52,8 @@ final class Use extends Share {
     /** Ends the use, and waits for nothing. */
     void end() {
         over = true;
-        wanted.end();
+        stop();
+        handle.leave(this);
         lease.end(this);
     }
 
@@ -63,6 +64,8 @@ final class Use extends Share {
             handle.look();
             if (found == null) {
                 end();
+            } else {
+                handle.leave(this);
             }
         }
         boolean waits = found != null || lease.last == this;

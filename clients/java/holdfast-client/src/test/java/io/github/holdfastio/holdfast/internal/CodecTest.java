@@ -74,6 +74,9 @@ class CodecTest {
         assertThrows(
                 IllegalArgumentException.class,
                 () -> Json.parse(("{\"a\":" + "[".repeat(100_000)).getBytes(StandardCharsets.UTF_8)));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> Json.parse(("{\"a\":" + "9".repeat(100_000) + "}").getBytes(StandardCharsets.UTF_8)));
         assertThrows(IllegalArgumentException.class, () -> new Message().with("token", "x").flag("token"));
     }
 
@@ -92,5 +95,25 @@ class CodecTest {
             }
         }
         assertTrue(read > 0);
+    }
+
+    @Test
+    void anyTextIsReadAsJsonOrRefused() {
+        String json = "{\"status\":\"HELD\",\"lease\":{\"token\":-12,\"slots\":[0,1.5e9],\"ok\":true,\"no\":null,\"k\":\"\\u00e9\\n\"}}";
+        Random random = new Random(1);
+        int read = 0;
+        for (int i = 0; i < 100_000; i++) {
+            byte[] bytes = json.getBytes(StandardCharsets.UTF_8);
+            for (int changes = random.nextInt(4); changes > 0; changes--) {
+                bytes[random.nextInt(bytes.length)] = bytes[random.nextInt(bytes.length)];
+            }
+            try {
+                Json.parse(bytes);
+                read++;
+            } catch (IllegalArgumentException e) {
+                // It is refused.
+            }
+        }
+        assertTrue(read > 0 && read < 100_000);
     }
 }
