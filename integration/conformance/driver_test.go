@@ -74,6 +74,7 @@ type pool struct {
 const mostIdle = 1000
 
 func newPool(t *testing.T, l language, url string) *pool {
+	t.Helper()
 	return &pool{t: t, language: l, url: url, idle: make(chan *driver, mostIdle), starting: make(chan struct{}, 1)}
 }
 
