@@ -107,7 +107,8 @@ public final class Observation implements AutoCloseable {
         if (ofLeader && (kind == EventKind.RELEASED || kind == EventKind.EXPIRED || kind == EventKind.BROKEN)) {
             return Leader.of(name, null);
         }
-        boolean isNew = kind == EventKind.ACQUIRED && lease.token() > token; // else the answer to a question has shown it
+        // What is not new has been shown by the answer to a question.
+        boolean isNew = kind == EventKind.ACQUIRED && lease.token() > token;
         if (!isNew && !(ofLeader && kind == EventKind.UPDATED)) {
             return null;
         }

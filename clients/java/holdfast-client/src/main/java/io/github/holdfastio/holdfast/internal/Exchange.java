@@ -243,8 +243,9 @@ final class Exchange {
             }
             case Answer.NOT_SENT -> {
                 boolean refused = a.reply.has("error");
-                obstacle = refused ? a.error("") : Connecting.notConnected(sender.nc.getOptions(), sender.nc.getLastError());
-                reason = refused ? null : Connecting.reason(sender.nc.getLastError());
+                String met = sender.nc.getLastError();
+                obstacle = refused ? a.error("") : Connecting.notConnected(sender.nc.getOptions(), met);
+                reason = refused ? null : Connecting.reason(met);
                 sent--;
                 return true;
             }

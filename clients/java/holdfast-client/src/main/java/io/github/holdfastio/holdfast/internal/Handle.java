@@ -304,7 +304,8 @@ final class Handle {
         detach();
         Cancellation cancellation = new Cancellation();
         long within = Math.min(core.timeout, ends - Clock.now());
-        core.spawn(requestRelease(within, cancellation).handle((a, error) -> answered(outcome, a, error)), cancellation);
+        CompletableFuture<Answer> request = requestRelease(within, cancellation);
+        core.spawn(request.handle((a, error) -> answered(outcome, a, error)), cancellation);
         return outcome;
     }
 

@@ -1,6 +1,5 @@
 package io.github.holdfastio.holdfast.internal;
 
-import io.github.holdfastio.holdfast.UnavailableReason;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.Dispatcher;
@@ -338,7 +337,8 @@ final class Sender {
     private void answered(long id, boolean nobody, byte[] data) {
         Attempt attempt = attempts.get(id);
         boolean lists = attempt != null && attempt.route.operation().equals("list");
-        Message reply = nobody ? Answer.none(Answer.NO_RESPONDERS) : parse(lists ? Schema.LIST_REPLY : Schema.REPLY, data);
+        Message none = Answer.none(Answer.NO_RESPONDERS);
+        Message reply = nobody ? none : parse(lists ? Schema.LIST_REPLY : Schema.REPLY, data);
         take(id, 0, reply == null ? Answer.none(Answer.GARBLED) : reply);
     }
 
