@@ -16,6 +16,9 @@ public final class HoldfastExtension implements ParameterResolver, AfterEachCall
     private static final ExtensionContext.Namespace NAMESPACE =
             ExtensionContext.Namespace.create(HoldfastExtension.class);
 
+    /** A store has what those around it have, so a class must not find the shared node under the name of its own. */
+    private static final ExtensionContext.Namespace SHARED = NAMESPACE.append("shared");
+
     /** Makes an extension, as JUnit does. */
     public HoldfastExtension() {}
 
@@ -45,22 +48,22 @@ public final class HoldfastExtension implements ParameterResolver, AfterEachCall
 
     private static Server server(ExtensionContext context) {
         // The parameters of a constructor and of BeforeAll are resolved in the context of the class.
-        return where(context).getStore(NAMESPACE)
-                .getOrComputeIfAbsent(Server.class, type -> Server.create(), Server.class);
+        return nodes(context).getOrComputeIfAbsent(Server.class, type -> Server.create(), Server.class);
     }
 
-    private static ExtensionContext where(ExtensionContext context) {
+    /** Returns where the node of a test is kept. */
+    private static ExtensionContext.Store nodes(ExtensionContext context) {
         boolean shared = AnnotationSupport.findAnnotation(outermost(context.getRequiredTestClass()), HoldfastTest.class)
                 .map(HoldfastTest::shared)
                 .orElse(false);
         if (shared) {
-            return context.getRoot();
+            return context.getRoot().getStore(SHARED);
         }
         ExtensionContext at = context;
         while (at.getParent().filter(parent -> parent.getTestClass().isPresent()).isPresent()) {
             at = at.getParent().orElseThrow();
         }
-        return at;
+        return at.getStore(NAMESPACE);
     }
 
     /** Nested classes are in the one that has the annotation. */
@@ -71,7 +74,7 @@ public final class HoldfastExtension implements ParameterResolver, AfterEachCall
 
     @Override
     public void afterEach(ExtensionContext context) {
-        Server server = where(context).getStore(NAMESPACE).get(Server.class, Server.class);
+        Server server = nodes(context).get(Server.class, Server.class);
         if (server == null) {
             return;
         }
@@ -83,11 +86,9 @@ public final class HoldfastExtension implements ParameterResolver, AfterEachCall
     @Override
     public void afterAll(ExtensionContext context) {
         close(context);
-        if (context == where(context)) { // a shared one ends with the process
-            Server server = context.getStore(NAMESPACE).remove(Server.class, Server.class);
-            if (server != null) {
-                server.close();
-            }
+        Server server = context.getStore(NAMESPACE).remove(Server.class, Server.class);
+        if (server != null) { // it is not in the outer class, or shared: that one ends with the run, or the process
+            server.close();
         }
     }
 
