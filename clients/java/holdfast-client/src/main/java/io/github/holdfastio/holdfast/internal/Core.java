@@ -177,11 +177,6 @@ public final class Core {
         result.complete(inTime);
     }
 
-    /** Ends the loop. The threads for callbacks end by themselves when they have nothing to do. */
-    void shutdown() {
-        loop.end();
-    }
-
     /** Sends again at once what may have been lost with the last connection. */
     void reconnected() {
         List.copyOf(exchanges).forEach(Exchange::reconnected);

@@ -148,7 +148,7 @@ public final class Handles {
         return interrupted.thenCompose(v -> core.end(until)).thenAccept(inTime -> {
             List.copyOf(held.values()).forEach(Handle::detach);
             core.sender.close();
-            core.shutdown();
+            core.loop.end(); // the threads for callbacks end by themselves when they have nothing to do
             if (!inTime) {
                 throw new UnknownOutcomeException(
                         "not everything was answered in time; locks and places in queues that are left run out",
