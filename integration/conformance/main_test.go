@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 			}
 			shared := newDeployment(t, 1, 0, "--shards", "4")
 			processes := newPool(t, d, shared.url)
-			if d.command[0] == "java" {
+			if d.virtual {
 				processes.archive()
 			}
 			for _, f := range files {
@@ -71,6 +71,8 @@ type language struct {
 	command []string
 	// file is what the tests of the client make and the command needs; empty: nothing.
 	file string
+	// virtual: it runs in a virtual machine of Java, with a path of jars alone.
+	virtual bool
 	// foreign: the driver is not of this repository, so its client may lack capabilities.
 	foreign bool
 }
@@ -110,7 +112,7 @@ func drivers(t *testing.T) []language {
 		{name: "typescript", command: []string{"node", nodeDriver}, file: nodeDriver},
 		{name: "python", command: []string{python, "clients/python/conformance/driver.py"}, file: python},
 		{name: "java", command: []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", javaLib + "/*",
-			"io.github.holdfastio.conformance.Driver"}, file: javaLib + "/driver.jar"},
+			"io.github.holdfastio.conformance.Driver"}, file: javaLib + "/driver.jar", virtual: true},
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"crypto/md5"
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -57,6 +59,7 @@ func TestReleased(t *testing.T) {
 	t.Run("modules", r.checkModules)
 	t.Run("npm", r.checkNpm)
 	t.Run("wheel", r.checkWheel)
+	t.Run("maven", r.checkMaven)
 	t.Run("publish", r.checkPublish)
 }
 
@@ -175,6 +178,7 @@ func (r *released) checkTags(t *testing.T) {
 	show := func(name string) string { return run(t, clone, nil, "git", "show", "v"+r.number+":"+name) }
 	want(t, show("go.mod"), "github.com/holdfast-io/holdfast/messages v"+r.number+"\n")
 	want(t, show("clients/typescript/package.json"), `"version": "`+r.number+`"`)
+	want(t, show("clients/java/pom.xml"), "<version>"+r.number+"</version>")
 }
 
 func repositoryRoot(t *testing.T) string {
@@ -327,6 +331,37 @@ func (r *released) checkWheel(t *testing.T) {
 }
 
 // checkPublish checks that each file which the script would publish is there, and that it publishes nothing unasked.
+// checkMaven builds an application whose only repository besides those of the user has the artifacts of the release, and
+// has it write by the guard of files. Each artifact has the files that Maven Central wants.
+func (r *released) checkMaven(t *testing.T) {
+	dir, artifacts := r.folder(t, "maven"), r.folder(t, "artifacts")
+	run(t, artifacts, nil, "tar", "-xzf", r.path("holdfast_%s_maven.tar.gz", r.number))
+	for _, artifact := range []string{"parent", "bom", "client", "junit", "shedlock", "spring"} {
+		base := fmt.Sprintf("%s/io/github/holdfast-io/holdfast-%s/%s/holdfast-%[2]s-%[3]s", artifacts, artifact, r.number)
+		kinds := []string{".pom"}
+		if artifact != "parent" && artifact != "bom" {
+			kinds = append(kinds, ".jar", "-sources.jar", "-javadoc.jar")
+		}
+		for _, kind := range kinds {
+			content := read(t, base+kind)
+			if sum := strings.TrimSpace(string(read(t, base+kind+".sha1"))); sum != fmt.Sprintf("%x", sha1.Sum(content)) {
+				t.Errorf("%s%s has the SHA-1 %s", base, kind, sum)
+			}
+			if sum := strings.TrimSpace(string(read(t, base+kind+".md5"))); sum != fmt.Sprintf("%x", md5.Sum(content)) {
+				t.Errorf("%s%s has the MD5 %s", base, kind, sum)
+			}
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "pom.xml"), read(t, "testdata/pom.xml"), 0o644))
+	must(t, os.MkdirAll(filepath.Join(dir, "src/main/java"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "src/main/java/Acquire.java"), read(t, "testdata/Acquire.java"), 0o644))
+	run(t, dir, nil, "mvn", "-B", "-q", "-Dmaven.repo.local="+r.folder(t, "m2"), "-Dholdfast="+r.number,
+		"-Dartifacts=file://"+artifacts, "package")
+	out := run(t, dir, nil, "java", "-cp", "target/classes:target/dependency/*", "Acquire", r.url, "maven")
+	want(t, out, "token 1\n")
+	want(t, string(read(t, dir, "written/maven.txt")), "token 1")
+}
+
 func (r *released) checkPublish(t *testing.T) {
 	out := run(t, repositoryRoot(t), nil, "bash", ".ci/publish", r.dir)
 	named := map[string]bool{}
@@ -349,7 +384,7 @@ func (r *released) checkPublish(t *testing.T) {
 		}
 	}
 	for _, program := range []string{"git push --atomic origin ", "gh release create v" + r.number, "npm publish ",
-		"twine upload ", "ghcr.io/holdfast-io/holdfast:" + r.number,
+		"twine upload ", "gpg ", "https://central.sonatype.com/", "ghcr.io/holdfast-io/holdfast:" + r.number,
 		"ghcr.io/holdfast-io/charts/holdfast:" + r.number} {
 		want(t, out, program)
 	}

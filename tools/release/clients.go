@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // versionForm is that of a release, or of one before it.
@@ -22,17 +23,30 @@ func python(version string) string {
 
 // stampClients writes the version into the packages of the clients that are no Go modules.
 func stampClients(tree, version string) error {
-	const npm = `("name": "@holdfast-io/client",\s+"version": ")[^"]*`
-	for _, f := range []struct {
+	const (
+		npm   = `("name": "@holdfast-io/client",\s+"version": ")[^"]*`
+		maven = `(<artifactId>holdfast-parent</artifactId>\s+<version>)[^<]*`
+	)
+	type file struct {
 		name, pattern string // the pattern's group stays, and what follows it is replaced
 		places        int
 		version       string
-	}{
+	}
+	files := []file{
 		{"clients/typescript/package.json", npm, 1, version[1:]},
 		{"clients/typescript/package-lock.json", npm, 2, version[1:]},
 		{"clients/python/pyproject.toml", `(?m)(^version = ")[^"]*`, 1, python(version)},
 		{"clients/python/src/holdfast_client/__init__.py", `(?m)(^__version__ = ")[^"]*`, 1, python(version)},
-	} {
+		{"clients/java/pom.xml", maven, 1, version[1:]},
+	}
+	modules, err := filepath.Glob(filepath.Join(tree, "clients/java/*/pom.xml"))
+	if err != nil {
+		return err
+	}
+	for _, module := range modules {
+		files = append(files, file{strings.TrimPrefix(module, tree), maven, 1, version[1:]})
+	}
+	for _, f := range files {
 		name, pattern := filepath.Join(tree, f.name), regexp.MustCompile(f.pattern)
 		content, err := os.ReadFile(name)
 		if err != nil {

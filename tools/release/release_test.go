@@ -60,7 +60,8 @@ func TestNotes(t *testing.T) {
 func TestStampClients(t *testing.T) {
 	tree := t.TempDir()
 	files := []string{"clients/typescript/package.json", "clients/typescript/package-lock.json",
-		"clients/python/pyproject.toml", "clients/python/src/holdfast_client/__init__.py"}
+		"clients/python/pyproject.toml", "clients/python/src/holdfast_client/__init__.py",
+		"clients/java/pom.xml", "clients/java/holdfast-bom/pom.xml", "clients/java/holdfast-client/pom.xml"}
 	before := map[string]string{}
 	for _, name := range files {
 		before[name] = copyFile(t, filepath.Join("../..", name), filepath.Join(tree, name))
@@ -69,7 +70,7 @@ func TestStampClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, name := range files {
-		want, places := "1.8.9-rc.10", []int{1, 2, 1, 1}[i]
+		want, places := "1.8.9-rc.10", []int{1, 2, 1, 1, 1, 1, 1}[i]
 		if strings.HasPrefix(name, "clients/python") {
 			want = "1.8.9rc10"
 		}
@@ -82,7 +83,7 @@ func TestStampClients(t *testing.T) {
 		for j, line := range strings.Split(string(content), "\n") {
 			if line != lines[j] {
 				changed++
-				if !strings.Contains(line, `"`+want+`"`) {
+				if !strings.Contains(line, `"`+want+`"`) && !strings.Contains(line, "<version>"+want+"</version>") {
 					t.Errorf("%s:%d: %q, want the version %s", name, j+1, line, want)
 				}
 			}
