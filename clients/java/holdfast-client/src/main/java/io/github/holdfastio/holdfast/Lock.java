@@ -44,7 +44,7 @@ public final class Lock extends Held implements Claimant {
      * @return the token, above 0
      */
     public long token() {
-        return share.token();
+        return share.grant().token();
     }
 
     /**
@@ -53,7 +53,7 @@ public final class Lock extends Held implements Claimant {
      * @return the fence
      */
     public String fence() {
-        return share.fence();
+        return share.grant().fence();
     }
 
     /**
@@ -62,7 +62,7 @@ public final class Lock extends Held implements Claimant {
      * @return the numbers; empty if the lock is exclusive
      */
     public List<Integer> slots() {
-        return share.slots();
+        return share.grant().slots();
     }
 
     /**

@@ -103,23 +103,14 @@ public final class Observation implements AutoCloseable {
     private @Nullable Leader after(Event event) {
         Lease lease = event.lease();
         boolean ofLeader = leader != null && lease.token() == leader.token();
-        switch (event.kind()) {
-            case RELEASED, EXPIRED, BROKEN -> {
-                return ofLeader ? Leader.of(name, null) : null;
-            }
-            case ACQUIRED -> {
-                if (lease.token() <= token) { // the answer to a question has shown it
-                    return null;
-                }
-            }
-            case UPDATED -> {
-                if (!ofLeader) {
-                    return null;
-                }
-            }
-            default -> {
-                return null;
-            }
+        EventKind kind = event.kind();
+        if (ofLeader && (kind == EventKind.RELEASED || kind == EventKind.EXPIRED || kind == EventKind.BROKEN)) {
+            return Leader.of(name, null);
+        }
+        // What is not new has been shown by the answer to a question.
+        boolean isNew = kind == EventKind.ACQUIRED && lease.token() > token;
+        if (!isNew && !(ofLeader && kind == EventKind.UPDATED)) {
+            return null;
         }
         token = lease.token();
         return Leader.of(name, lease);

@@ -21,17 +21,13 @@ final class Batching {
 
     private static final long MAX_TRIAL = 3600 * Clock.SECOND;
 
-    private boolean offered;
+    /** The deployment takes batches. */
+    boolean offered;
     private boolean proved;
     /** When the next trial may be, and how long that is after the last one without an answer on this connection. */
     private long next;
 
     private long pause;
-
-    /** Notes whether the deployment takes batches. */
-    void offer(boolean isOffered) {
-        offered = isOffered;
-    }
 
     /** Notes that a batch was answered. */
     void prove() {

@@ -184,7 +184,7 @@ final class CachedLease {
             return;
         }
         long behind = present.token() + present.tokens;
-        if (!present.grant().slots().isEmpty() || (next == behind && !present.extensions.grows())) {
+        if (!present.grant.slots().isEmpty() || (next == behind && !present.extensions.grows())) {
             close(); // with slots another client has downgraded it
         } else if (behind > end) {
             end = behind;

@@ -119,21 +119,19 @@ public final class Core {
 
     /** Ends when NATS has taken in what was published and subscribed before; false if it has not. */
     CompletableFuture<Boolean> roundTrip() {
-        CompletableFuture<Boolean> done = new CompletableFuture<>();
-        workers.execute(() -> {
-            boolean isDone = false;
-            try {
-                nc.flush(Duration.ofNanos(timeout));
-                isDone = true;
-            } catch (TimeoutException | IllegalStateException e) {
-                // There is no connection at present.
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
-            boolean outcome = isDone;
-            loop.execute(() -> done.complete(outcome));
-        });
-        return done;
+        return CompletableFuture.supplyAsync(this::flush, workers).thenApplyAsync(isDone -> isDone, loop::execute);
+    }
+
+    private boolean flush() {
+        try {
+            nc.flush(Duration.ofNanos(timeout));
+            return true;
+        } catch (TimeoutException | IllegalStateException e) {
+            return false; // there is no connection at present
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
     }
 
     /** Returns a request of the owner about a lease that has this secret, or is to have it; null: it has none. */
@@ -177,11 +175,6 @@ public final class Core {
         List.copyOf(exchanges).forEach(Exchange::stop);
         List.copyOf(tasks.values()).forEach(Cancellation::cancel);
         result.complete(inTime);
-    }
-
-    /** Ends the loop. The threads for callbacks end by themselves when they have nothing to do. */
-    void shutdown() {
-        loop.end();
     }
 
     /** Sends again at once what may have been lost with the last connection. */

@@ -116,7 +116,8 @@ final class Deployment {
         // An earlier version refuses what it does not know.
         boolean uniform = info.messages("nodes").stream().allMatch(n -> n.text("version").equals(version));
         features = uniform ? Set.copyOf(info.texts("features")) : Set.of();
-        core.sender.setDeployment(shards, generation, has("batch"));
+        core.sender.router.setShards(shards, generation);
+        core.sender.batching.offered = has("batch");
         Message limits = info.message("limits");
         maxWait = limits.has("max_wait_ms") ? Clock.ofMillis(limits.number("max_wait_ms")) : MAX_WAIT;
         minTtl = Clock.ofMillis(limits.number("min_ttl_ms"));

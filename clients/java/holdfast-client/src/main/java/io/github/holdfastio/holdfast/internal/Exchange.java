@@ -47,7 +47,7 @@ final class Exchange {
     private boolean woken;
     private boolean renew;
     private boolean stopped;
-    private boolean finished;
+    boolean finished;
     private boolean denied;
     private boolean lasting;
     /** Attempts that have been forgotten may have had an effect. */
@@ -66,10 +66,6 @@ final class Exchange {
     /** Returns whether the request has had no effect and can have none any more, the answer of run apart. */
     boolean definite() {
         return open.isEmpty() && !unsure; // mutant: JavaUnknownIsTakenForNoEffect
-    }
-
-    boolean finished() {
-        return finished;
     }
 
     /**
@@ -194,7 +190,7 @@ final class Exchange {
         sent++;
         long id = sender.send(route, request.message().get(), this::receive);
         if (open.size() == OPEN_ATTEMPTS) {
-            sender.forget(open.remove(0));
+            sender.forget(List.of(open.remove(0)));
             unsure = true;
         }
         open.add(id);
@@ -243,8 +239,9 @@ final class Exchange {
             }
             case Answer.NOT_SENT -> {
                 boolean refused = a.reply.has("error");
-                obstacle = refused ? a.error("") : Connecting.notConnected(sender.nc.getOptions(), sender.nc.getLastError());
-                reason = refused ? null : Connecting.reason(sender.nc.getLastError());
+                String met = sender.nc.getLastError();
+                obstacle = refused ? a.error("") : Connecting.notConnected(sender.nc.getOptions(), met);
+                reason = refused ? null : Connecting.reason(met);
                 sent--;
                 return true;
             }

@@ -362,7 +362,7 @@ final class Extensions extends Renewal implements Keeper {
             attempts = 0; // nothing has failed but the growth
             growNoMore();
         } else if (named) { // it may be the session that is refused
-            sessions.refuse();
+            sessions.rights.refuse();
             renew();
         } else { // back to the TTL that the service has agreed to
             ask(confirmed);

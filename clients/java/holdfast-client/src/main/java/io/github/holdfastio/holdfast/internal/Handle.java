@@ -17,9 +17,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A lease that the client holds: what it is, and how it is given back. */
 final class Handle {
-    /** What identifies a lease; a downgrade changes it. */
-    record Grant(long token, String fence, List<Integer> slots) {}
-
     private static final CompletableFuture<Void> DONE = CompletableFuture.completedFuture(null);
 
     final Core core;
@@ -50,7 +47,7 @@ final class Handle {
     final Extensions extensions;
     private final Hints hints;
     private final List<Share> shares = new ArrayList<>();
-    private volatile Grant grant;
+    volatile Share.Grant grant;
     private volatile boolean holding = true;
     /** Others are known to want the resource. */
     private boolean wanted;
@@ -78,7 +75,7 @@ final class Handle {
         core = parts.core;
         deployment = parts.deployment;
         granted = a.lease();
-        grant = new Grant(a.token(), granted.text("fence"), granted.numbers("slots"));
+        grant = new Share.Grant(a.token(), granted.text("fence"), granted.numbers("slots"));
         tokens = a.tokens();
         waiting = a.reply.number("waiting");
         wanted = waiting > 0;
@@ -95,12 +92,8 @@ final class Handle {
         follow(terms.ttl());
     }
 
-    Grant grant() {
-        return grant;
-    }
-
     long token() {
-        return grant.token;
+        return grant.token();
     }
 
     Handles.Id id() {
@@ -303,27 +296,30 @@ final class Handle {
     }
 
     private CompletableFuture<@Nullable HoldfastException> beginRelease() {
-        CompletableFuture<@Nullable HoldfastException> outcome = released;
-        if (outcome == null) {
-            outcome = new CompletableFuture<>();
-            released = outcome;
-            detach();
-            Cancellation cancellation = new Cancellation();
-            long within = Math.min(core.timeout, ends - Clock.now());
-            core.spawn(requestRelease(within, cancellation).handle(this::answered), cancellation);
+        if (released != null) {
+            return released;
         }
+        CompletableFuture<@Nullable HoldfastException> outcome = new CompletableFuture<>();
+        released = outcome;
+        detach();
+        Cancellation cancellation = new Cancellation();
+        long within = Math.min(core.timeout, ends - Clock.now());
+        CompletableFuture<Answer> request = requestRelease(within, cancellation);
+        core.spawn(request.handle((a, error) -> answered(outcome, a, error)), cancellation);
         return outcome;
     }
 
-    private @Nullable Void answered(@Nullable Answer a, @Nullable Throwable error) {
+    private @Nullable Void answered(
+            CompletableFuture<@Nullable HoldfastException> settled, @Nullable Answer a, @Nullable Throwable error) {
         if (a != null) {
-            settle(outcome(a));
+            settled.complete(outcome(a));
             leftService();
         } else if (error != null && Failures.cause(error) instanceof HoldfastException e) {
-            settle(e);
+            settled.complete(e);
             releaseLater();
-        } else {
-            giveUp();
+        } else { // the client is closed, and nothing more is done
+            leftService();
+            settled.complete(new UnknownOutcomeException("no answer", "release", name, null));
         }
         return null;
     }
@@ -354,18 +350,6 @@ final class Handle {
             }
             leftService();
         });
-    }
-
-    /** Nothing more is done to release the lease. */
-    private void giveUp() {
-        leftService();
-        settle(new UnknownOutcomeException("no answer", "release", name, null));
-    }
-
-    private void settle(@Nullable HoldfastException outcome) {
-        if (released != null) {
-            released.complete(outcome);
-        }
     }
 
     /** The release is answered, or given up. */
@@ -448,10 +432,10 @@ final class Handle {
         Message lease = a.lease();
         if (a.token() > token()) {
             parts.held.remove(id());
-            shareNoMore();
+            parts.shared.remove(kind, this);
             List<Integer> slots = lease.numbers("slots");
             kind = new Kind(name, lease.number("limit"), slots.size());
-            grant = new Grant(a.token(), lease.text("fence"), slots);
+            grant = new Share.Grant(a.token(), lease.text("fence"), slots);
             parts.held.put(id(), this);
         }
         tokens = Math.max(tokens, a.tokens());
@@ -492,10 +476,6 @@ final class Handle {
         List.copyOf(shares).forEach(Share::stop);
         ends = extensions.stop(error);
         parts.held.remove(id());
-        shareNoMore();
-    }
-
-    private void shareNoMore() {
         parts.shared.remove(kind, this);
     }
 

@@ -2,8 +2,6 @@ package io.github.holdfastio.holdfast.internal;
 
 import io.github.holdfastio.holdfast.UnknownOutcomeException;
 import io.nats.client.Connection;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,8 +13,6 @@ import org.jspecify.annotations.Nullable;
 public final class Handles {
     /** How many leases a client remembers that it has lost. A late answer comes within seconds. */
     private static final int MAX_LOSSES = 4096;
-    /** How many leases are released at a time when the client is closed. */
-    private static final int RELEASES_AT_ONCE = 256;
 
     /** A lease. */
     record Id(String name, long token) {}
@@ -152,7 +148,7 @@ public final class Handles {
         return interrupted.thenCompose(v -> core.end(until)).thenAccept(inTime -> {
             List.copyOf(held.values()).forEach(Handle::detach);
             core.sender.close();
-            core.shutdown();
+            core.loop.end(); // the threads for callbacks end by themselves when they have nothing to do
             if (!inTime) {
                 throw new UnknownOutcomeException(
                         "not everything was answered in time; locks and places in queues that are left run out",
@@ -162,22 +158,11 @@ public final class Handles {
     }
 
     private CompletableFuture<Void> releaseAll() {
-        ArrayDeque<Handle> queue = new ArrayDeque<>(held.values());
-        List<CompletableFuture<Void>> work = new ArrayList<>();
-        for (int i = Math.min(RELEASES_AT_ONCE, queue.size()); i > 0; i--) {
-            work.add(releaseNext(queue));
-        }
-        return CompletableFuture.allOf(work.toArray(CompletableFuture<?>[]::new))
-                .thenRun(() -> sessions.all().forEach(Session::close));
-    }
-
-    private CompletableFuture<Void> releaseNext(ArrayDeque<Handle> queue) {
-        Handle next = queue.pollLast();
-        if (next == null) {
-            return CompletableFuture.completedFuture(null);
-        }
         // An error: it was lost, or goes on to be released until it runs out.
-        return next.release().handle((v, error) -> null).thenCompose(v -> releaseNext(queue));
+        CompletableFuture<?>[] releases = List.copyOf(held.values()).stream()
+                .map(handle -> handle.release().handle((v, error) -> null))
+                .toArray(CompletableFuture<?>[]::new);
+        return CompletableFuture.allOf(releases).thenRun(() -> sessions.all().forEach(Session::close));
     }
 
     /** Takes in a lease that was granted in an answer that is not expected any more. */

@@ -61,7 +61,7 @@ final class Hints {
             ends.remove(this);
         }
         hinted = true;
-        core.sender.forget(peeked);
+        core.sender.forget(List.of(peeked));
         core.loop.alarms.discard(alarm);
     }
 
@@ -83,7 +83,7 @@ final class Hints {
     /** Looks whether the lease has ended in an event that was missed. */
     void subscribed() {
         Sender sender = core.sender;
-        sender.forget(peeked);
+        sender.forget(List.of(peeked));
         // What the owner of the shard has in its memory costs no commit.
         Message stale = new Message().with("stale", true);
         peeked = sender.send(sender.router.route("get", lease.key, 0), stale, a -> {

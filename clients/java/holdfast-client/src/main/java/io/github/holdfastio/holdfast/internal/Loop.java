@@ -1,6 +1,7 @@
 package io.github.holdfastio.holdfast.internal;
 
-import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -17,8 +18,7 @@ public final class Loop {
     /** What is called behind each turn. */
     Runnable behind = () -> {};
 
-    private final Queue<Runnable> foreign = new ConcurrentLinkedQueue<>();
-    private final ArrayDeque<Runnable> ready = new ArrayDeque<>();
+    private final Queue<Runnable> waiting = new ConcurrentLinkedQueue<>();
     private final Thread thread;
     private volatile boolean sleeping;
     private volatile boolean over;
@@ -41,11 +41,7 @@ public final class Loop {
 
     /** Has a task carried out behind those that are waiting. Any thread may call it. */
     public void execute(Runnable task) {
-        if (Thread.currentThread() == thread) {
-            ready.add(task);
-            return;
-        }
-        foreign.add(task);
+        waiting.add(task);
         if (terminated) {
             drain();
         } else if (sleeping) {
@@ -70,31 +66,28 @@ public final class Loop {
 
     private void run() {
         while (!over) {
-            for (Runnable task; (task = foreign.poll()) != null; ) {
-                ready.add(task);
+            List<Runnable> turn = new ArrayList<>();
+            for (Runnable task; (task = waiting.poll()) != null; ) {
+                turn.add(task);
             }
-            for (int left = ready.size(); left > 0; left--) {
-                guard(ready.remove());
-            }
+            turn.forEach(Loop::guard);
             guard(() -> alarms.ring(Clock.now()));
             guard(behind);
-            if (ready.isEmpty()) {
-                sleep();
-            }
+            sleep();
         }
         terminated = true;
         drain();
     }
 
     private synchronized void drain() {
-        for (Runnable task; (task = ready.isEmpty() ? foreign.poll() : ready.remove()) != null; ) {
+        for (Runnable task; (task = waiting.poll()) != null; ) {
             guard(task);
         }
     }
 
     private void sleep() {
         sleeping = true;
-        if (foreign.isEmpty() && !over) {
+        if (waiting.isEmpty() && !over) {
             long pause = alarms.next() - Clock.now();
             if (pause > 0) {
                 LockSupport.parkNanos(this, pause);

@@ -1,6 +1,5 @@
 package io.github.holdfastio.holdfast.internal;
 
-import io.github.holdfastio.holdfast.UnavailableReason;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.Dispatcher;
@@ -44,6 +43,7 @@ final class Sender {
     final Loop loop;
     final Router router;
     final Window window;
+    final Batching batching = new Batching();
     /** The subject on which notices are received. */
     final String notices;
     /** When the sender was made. */
@@ -61,7 +61,6 @@ final class Sender {
     private final Handles client;
     private final String inbox;
     private final Mac mac = newMac();
-    private final Batching batching = new Batching();
     private final Map<Long, Attempt> attempts = new LinkedHashMap<>();
     private List<Attempt> outbox = new ArrayList<>();
     private final ConnectionListener listener = this::connectionEvent;
@@ -114,12 +113,6 @@ final class Sender {
         }
     }
 
-    /** Notes how many shards the deployment has, of which generation, and whether it takes batches. */
-    void setDeployment(long shards, long generation, boolean batches) {
-        router.setShards(shards, generation);
-        batching.offer(batches);
-    }
-
     /**
      * Sends one attempt and returns its number. The message is not to be modified any more. Receive is called at most
      * once, until forget; null: no answer is expected.
@@ -144,10 +137,6 @@ final class Sender {
     /** Makes the answers to the attempts orphans. */
     void forget(Collection<Long> ids) {
         attempts.keySet().removeAll(ids);
-    }
-
-    void forget(long id) {
-        attempts.remove(id);
     }
 
     /** Returns whether an attempt waits for the connection to take it. */
@@ -338,7 +327,8 @@ final class Sender {
     private void answered(long id, boolean nobody, byte[] data) {
         Attempt attempt = attempts.get(id);
         boolean lists = attempt != null && attempt.route.operation().equals("list");
-        Message reply = nobody ? Answer.none(Answer.NO_RESPONDERS) : parse(lists ? Schema.LIST_REPLY : Schema.REPLY, data);
+        Message none = Answer.none(Answer.NO_RESPONDERS);
+        Message reply = nobody ? none : parse(lists ? Schema.LIST_REPLY : Schema.REPLY, data);
         take(id, 0, reply == null ? Answer.none(Answer.GARBLED) : reply);
     }
 
@@ -366,7 +356,7 @@ final class Sender {
             }
             List<Attempt> refused = sentIn(batch);
             if (!refused.isEmpty()) {
-                batching.offer(false); // the node does not understand them; first, since receivers send again
+                batching.offered = false; // the node does not understand them; first, since receivers send again
                 refused.forEach(a -> unsent(a, Answer.none(Answer.NOT_SENT).with("error", reply.text("error"))));
             }
         }

@@ -87,11 +87,6 @@ final class Sessions {
         all().forEach(Session::close);
     }
 
-    /** Begins no session for a time. */
-    void refuse() {
-        rights.refuse();
-    }
-
     /** Sends again at once what may have been lost with the last connection. */
     void reconnected() {
         all().forEach(Session::reconnected);

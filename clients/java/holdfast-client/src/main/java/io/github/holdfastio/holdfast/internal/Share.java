@@ -12,6 +12,9 @@ import org.jspecify.annotations.Nullable;
 
 /** What a lock has of a lease. Reentrant locks of one client share one, which ends with the last of them. */
 public class Share extends Holding {
+    /** What identifies a lease; a downgrade changes it. */
+    public record Grant(long token, String fence, List<Integer> slots) {}
+
     final Handle handle;
     /** Whether others want the resource, as soon as they do, or the lease has ended. */
     private final CompletableFuture<Boolean> wanted = new CompletableFuture<>();
@@ -41,16 +44,8 @@ public class Share extends Holding {
         return handle.name;
     }
 
-    public long token() {
-        return handle.token();
-    }
-
-    public String fence() {
-        return handle.grant().fence();
-    }
-
-    public List<Integer> slots() {
-        return handle.grant().slots();
+    public Grant grant() {
+        return handle.grant;
     }
 
     public Map<String, String> metadata() {

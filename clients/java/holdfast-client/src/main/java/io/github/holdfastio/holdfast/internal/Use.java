@@ -9,27 +9,17 @@ import java.util.concurrent.CompletableFuture;
 /** One use of a cached lease, under a token of its own. Uses follow one another. */
 final class Use extends Share {
     private final CachedLease lease;
-    private final long token;
+    private final Grant grant;
 
     Use(CachedLease lease, Handle handle, long token) {
         super(handle);
         this.lease = lease;
-        this.token = token;
+        grant = new Grant(token, Fence.format(token), List.of());
     }
 
     @Override
-    public long token() {
-        return token;
-    }
-
-    @Override
-    public String fence() {
-        return Fence.format(token);
-    }
-
-    @Override
-    public List<Integer> slots() {
-        return List.of();
+    public Grant grant() {
+        return grant;
     }
 
     @Override

@@ -47,7 +47,7 @@ final class Window {
     private void admit() {
         while (!waiting.isEmpty() && inside.size() < WIDTH) {
             Exchange x = waiting.remove();
-            if (!x.finished()) {
+            if (!x.finished) {
                 inside.put(x, Clock.now() + QUIET);
                 loop.execute(x::admitted);
             }

@@ -23,11 +23,6 @@ final class Writer {
         return Arrays.copyOf(bytes, length);
     }
 
-    /** Returns how many bytes there are. */
-    int length() {
-        return length;
-    }
-
     /** Appends a call of a batch. */
     void call(long id, String key, String operation, byte[] request) {
         Writer call = new Writer();
