@@ -11,11 +11,8 @@ import java.util.stream.LongStream;
 
 /** A client that is measured; ../../doc.go says how. */
 interface Load extends AutoCloseable {
-    /** How long tasks run before they are measured, so that what they run is compiled, in seconds. */
+    /** How long what is measured runs before that, so that it is compiled, in seconds. */
     int WARM_UP = 20;
-
-    /** How many locks are broken before the time is measured. */
-    int WARM_LOSSES = 5;
 
     /** The default TTL of leases, in seconds. */
     int TTL = 30;
@@ -125,7 +122,7 @@ interface Load extends AutoCloseable {
 
     /** Breaks so many locks, one after the other, and measures the time from the answer to the signal. */
     private static String lost(Load load, int losses) throws Exception {
-        for (int i = 0; i < WARM_LOSSES; i++) {
+        for (int i = 0; i < WARM_UP; i++) { // each takes a second
             load.loss("loss.java.warm." + i);
         }
         long[] all = new long[losses];
