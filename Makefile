@@ -119,8 +119,9 @@ outdated: ## List the dependencies of which a newer version exists, in all langu
 	@echo '=== clients/typescript'; cd clients/typescript && npm outdated || true
 	@echo '=== clients/python'; clients/python/.venv/bin/pip list --outdated
 	@echo '=== clients/java'; cd clients/java && $(MAVEN) '-Dmaven.version.ignore=(?i).*-(alpha|beta|rc|m)[-.]?\d+.*' \
-		$(addprefix org.codehaus.mojo:versions-maven-plugin:2.22.0:display-,dependency-updates plugin-updates) | \
-		awk '/^\[INFO\]   / { if ($$3 == "->") $$1 = name; else name = $$2; if (/ -> / && !seen[$$0]++) { sub(/^\[INFO\] +/, ""); print } }'
+		$(addprefix org.codehaus.mojo:versions-maven-plugin:2.22.0:display-,dependency-updates plugin-updates) -DprocessDependencyManagementTransitive=false | \
+		awk '/Require Maven/ { older = 1 } /updates are|have newer versions/ { older = 0 } \
+			!older && /^\[INFO\]   / { if ($$3 == "->") $$1 = name; else name = $$2; if (/ -> / && !seen[$$0]++) { sub(/^\[INFO\] +/, ""); print } }'
 
 .PHONY: clean
 clean: ## Remove build and coverage output.

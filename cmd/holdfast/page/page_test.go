@@ -143,10 +143,14 @@ func (s *site) do(r *http.Request) answer {
 	return answer{got.StatusCode, got.Header, string(body)}
 }
 
-// request returns a request that ends after a minute, also while its answer is read.
+// requestTimeout bounds a request and its answer. An event stream of a busy machine may need 45 s for each change that
+// a test waits for: 15 to read the view, and 30 until it is read again.
+const requestTimeout = 5 * time.Minute
+
+// request returns a request that ends after requestTimeout, also while its answer is read.
 func (s *site) request(method, path string, body io.Reader) *http.Request {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.Context(), requestTimeout)
 	s.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, method, s.url+path, body)
 	if err != nil {
