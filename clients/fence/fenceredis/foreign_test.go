@@ -55,7 +55,7 @@ func TestForeignCommands(t *testing.T) {
 	must(guard.Del(t.Context(), c, key))
 	must(guard.Raise(t.Context(), c))
 	scripts := cached(t, rdb)
-	for _, f := range fencetest.StartForeign(t) {
+	for _, f := range fencetest.StartForeign(t, foreignNames) {
 		for _, name := range foreignNames[f.Language] {
 			c.Token++
 			foreign := f.Open(t, name, server.Addr, fence.Repeatable)

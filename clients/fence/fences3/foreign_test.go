@@ -35,7 +35,7 @@ func TestForeignObjects(t *testing.T) {
 	for _, k := range keys {
 		want[k] = raw(t, k)
 	}
-	for _, f := range fencetest.StartForeign(t) {
+	for _, f := range fencetest.StartForeign(t, foreignNames) {
 		foreign := f.Open(t, "s3", gateway.Addr+"/"+bucket, fence.Repeatable)
 		must(t, foreign.Verify(t.Context()))
 		for _, k := range keys {

@@ -64,32 +64,34 @@ type foreignAnswer struct {
 // typescript. Without it they are those beside clients/fence.
 const ForeignFolders = "FENCETEST_CLIENTS"
 
-// StartForeign starts the guards in Python, in TypeScript and in Java, for a package in a folder of clients/fence. They
-// end with tb.
-func StartForeign(tb testing.TB) []*Foreign {
+// StartForeign starts the guards of a store that other languages have, for a package in a folder of clients/fence. They
+// end with tb. names are those of the store, by language: python, typescript and java.
+func StartForeign(tb testing.TB, names map[string][]string) (all []*Foreign) {
 	tb.Helper()
 	clients := cmp.Or(os.Getenv(ForeignFolders), "../..")
 	python, node := filepath.Join(clients, "python"), filepath.Join(clients, "typescript/conformance/guards.js")
 	interpreter, jars := filepath.Join(python, ".venv/bin/python"), filepath.Join(clients, "java/conformance/target/lib")
-	for path, how := range map[string]string{
-		interpreter: "make test-python", node: "make test-typescript", jars: "make test-java",
-	} {
-		if _, err := os.Stat(path); err != nil {
-			tb.Fatalf("%v; run: %s", err, how)
-		}
+	if len(names["python"]) > 0 {
+		all = append(all, startForeign(tb, "python", interpreter, "PYTHONPATH="+filepath.Join(python, "src"), interpreter,
+			filepath.Join(python, "conformance/guards.py")))
 	}
-	return []*Foreign{
-		startForeign(tb, "python", "PYTHONPATH="+filepath.Join(python, "src"), interpreter,
-			filepath.Join(python, "conformance/guards.py")),
-		startForeign(tb, "typescript", "NODE_OPTIONS=", "node", node),
+	if len(names["typescript"]) > 0 {
+		all = append(all, startForeign(tb, "typescript", node, "NODE_OPTIONS=", "node", node))
+	}
+	if len(names["java"]) > 0 {
 		// There are classes where they are tried instead of those of the libraries.
-		startForeign(tb, "java", "LC_ALL=C.UTF-8", "java", "-cp", filepath.Join(clients, "java/classes")+":"+jars+"/*",
-			"io.github.holdfastio.conformance.Guards"),
+		all = append(all, startForeign(tb, "java", jars, "LC_ALL=C.UTF-8", "java", "-cp",
+			filepath.Join(clients, "java/classes")+":"+jars+"/*", "io.github.holdfastio.conformance.Guards"))
 	}
+	return all
 }
 
-func startForeign(tb testing.TB, language, variable, program string, args ...string) *Foreign {
+// startForeign starts a program, which needs a file that make test-LANGUAGE builds.
+func startForeign(tb testing.TB, language, built, variable, program string, args ...string) *Foreign {
 	tb.Helper()
+	if _, err := os.Stat(built); err != nil {
+		tb.Fatalf("%v; run: make test-%s", err, language)
+	}
 	f := &Foreign{Language: language, ended: make(chan struct{}), calls: map[int]chan foreignAnswer{}}
 	f.command = exec.Command(program, args...)
 	f.command.Env, f.command.Stderr = append(os.Environ(), variable), os.Stderr
@@ -303,7 +305,7 @@ func RunForeign(t *testing.T, s Subject, store Store) {
 	t.Helper()
 	s.Observed = nil // they have none
 	all := []Subject{s}
-	for _, f := range StartForeign(t) {
+	for _, f := range StartForeign(t, store.Names) {
 		for i, name := range store.Names[f.Language] {
 			foreign := foreignSubject(f, name, store, s)
 			all = append(all, foreign)
