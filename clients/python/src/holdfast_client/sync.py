@@ -367,7 +367,8 @@ class Client:
                 try:
                     await self._client.close()
                 finally:
-                    await self._nc.close()
+                    with suppress(OSError):  # nats-py sends what is left also on a connection that is lost
+                        await self._nc.close()
 
             try:
                 self._loop.call(close, None)

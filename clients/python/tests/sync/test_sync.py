@@ -113,7 +113,7 @@ def break_lock(server: Server, lock: holdfast_client.sync.Lock) -> None:
 
 
 def test_a_lost_lock(client: holdfast_client.sync.Client, holdfast_server: Server) -> None:
-    scope = client.lock("sync.lost", ttl=0.5)
+    scope = client.lock("sync.lost", ttl=3)
     lock = scope.__enter__()
     break_lock(holdfast_server, lock)
     assert lock.lost.wait(30)
@@ -127,7 +127,7 @@ def test_a_lost_lock(client: holdfast_client.sync.Client, holdfast_server: Serve
 
 def test_an_error_of_the_block_comes_first(client: holdfast_client.sync.Client, holdfast_server: Server) -> None:
     def work() -> None:
-        with client.lock("sync.error", ttl=0.5) as lock:
+        with client.lock("sync.error", ttl=3) as lock:
             break_lock(holdfast_server, lock)
             lock.lost.wait(30)
             raise ZeroDivisionError
@@ -164,13 +164,29 @@ def test_jeopardy_has_the_lock_of_the_caller(holdfast_server: Server) -> None:
             told.append((lock, error is not None))
             changed.set()
 
-        with holdfast_client.sync.Client(server.url, ttl=0.6, timeout=1, on_jeopardy=note) as client:
+        with holdfast_client.sync.Client(server.url, ttl=3, timeout=1, on_jeopardy=note) as client:
             lock = client.acquire("sync.jeopardy")
             server.kill()
             assert lock.lost.wait(30)
             assert lock.reason == "deadline"
             server.start()
         assert told[0] == (lock, True)
+
+
+def test_a_client_closes_on_a_lost_connection(holdfast_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nats-py sends what is left when it closes, and fails if that is when it learns of the loss."""
+    client = holdfast_client.sync.Client(holdfast_server.url)
+    nc = client._nc  # pyright: ignore[reportPrivateUsage]
+    close = nc.close
+
+    async def fail() -> None:
+        await close()
+        raise ConnectionResetError
+
+    monkeypatch.setattr(nc, "close", fail)
+    client.close()
+    with pytest.raises(holdfast_client.Closed):
+        client.get("a")
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -272,7 +288,7 @@ def test_the_hook_must_not_wait(holdfast_server: Server) -> None:
             except RuntimeError as error:
                 problems.append(error)
 
-        with holdfast_client.sync.Client(server.url, ttl=0.6, timeout=1, on_jeopardy=wait) as client:
+        with holdfast_client.sync.Client(server.url, ttl=3, timeout=1, on_jeopardy=wait) as client:
             lock = client.acquire("sync.hook")
             server.kill()
             assert lock.lost.wait(30)
