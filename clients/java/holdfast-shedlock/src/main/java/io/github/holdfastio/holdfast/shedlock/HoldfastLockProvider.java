@@ -14,7 +14,7 @@ import net.javacrumbs.shedlock.support.LockException;
  * Locks the tasks of ShedLock by a service of Holdfast. Any thread may use it.
  *
  * <p>The name of a task is the name of its lock. {@code lockAtMostFor} is the TTL of the lease, which is not renewed:
- * 0.1 s, which shorter ones are lengthened to, to 24 h. {@code lockAtLeastFor} is the shortest hold of the lease, which
+ * 1 s, which shorter ones are lengthened to, to 24 h. {@code lockAtLeastFor} is the shortest hold of the lease, which
  * the service keeps whatever becomes of this process: an hour at most, beyond which the lease is kept instead of
  * released. It needs the feature "min_hold" of the deployment.
  *
@@ -22,8 +22,8 @@ import net.javacrumbs.shedlock.support.LockException;
  * by the package {@code io.github.holdfastio.holdfast.fence}, or it is to extend the lock in time.
  */
 public final class HoldfastLockProvider implements ExtensibleLockProvider {
-    /** The shortest TTL of the service. */
-    static final Duration MIN_TTL = Duration.ofMillis(100);
+    /** The shortest TTL. On a busy machine a shorter lease may be over before its grant arrives. */
+    static final Duration MIN_TTL = Duration.ofSeconds(1);
 
     /** The longest of the shortest holds of the service. */
     private static final Duration MAX_MIN_HOLD = Duration.ofHours(1);

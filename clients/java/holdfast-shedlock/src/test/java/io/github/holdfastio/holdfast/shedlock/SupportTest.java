@@ -27,7 +27,7 @@ class SupportTest extends AbstractExtensibleLockProviderIntegrationTest {
         return provider;
     }
 
-    /** It waits for the end of a lease, which has a TTL of 0.1 s at least. */
+    /** It waits for the end of a lease, which has a TTL of 1 s at least. */
     @Override
     public void shouldTimeout() throws InterruptedException {
         doTestTimeout(Duration.ofSeconds(3));
