@@ -30,9 +30,9 @@ func TestLockWithoutARest(t *testing.T) {
 func TestLockForALongestHold(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	p.under(t, "a", "--ttl", "400ms", "--max-hold", "2s", "-c", `trap 'echo saved; exit 0' TERM; while :; do sleep 0.02; done`).
+	p.under(t, "a", "--ttl", "3s", "--max-hold", "7s", "-c", `trap 'echo saved; exit 0' TERM; while :; do sleep 0.02; done`).
 		wantBoth(t, 4, `^saved\n$`, `the longest hold of a is nearly over; the command gets SIGTERM`)
-	p.under(t, "a", "--ttl", "10m", "--max-hold", "1s", "--on-lost", "kill", "--", "sleep", "600").
+	p.under(t, "a", "--ttl", "10m", "--max-hold", "3s", "--on-lost", "kill", "--", "sleep", "600").
 		wantBoth(t, 4, `^$`, `the command was killed`)
 	p.under(t, "a", "--", "echo", "next").wantBoth(t, 0, `^next\n$`, `^$`)
 }

@@ -43,9 +43,9 @@ func TestLockCutOff(t *testing.T) {
 		ttl, onLost string
 		asked       bool
 	}{
-		"Term":      {"2s", "term", true},
-		"ShortTerm": {"500ms", "term", true},
-		"Kill":      {"1s", "kill", false},
+		"Term":      {"5s", "term", true},
+		"ShortTerm": {"2s", "term", true},
+		"Kill":      {"2s", "kill", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +70,7 @@ func TestLockCutOff(t *testing.T) {
 			if asked := strings.Contains(said, "gets SIGTERM, and SIGKILL in"); asked != test.asked || !strings.Contains(said, "was killed") {
 				t.Errorf("said %q", said)
 			}
-			if told := strings.Contains(holder.out.String(), "got TERM"); told && !test.asked {
+			if got := strings.Contains(holder.out.String(), "got TERM"); got && !test.asked {
 				t.Errorf("the command got SIGTERM: %q", holder.out)
 			}
 		})
@@ -93,8 +93,7 @@ func TestLockLostAndIgnored(t *testing.T) {
 	}
 }
 
-// A broken lock is gone at once: the command is told so, and has little time. The next renewal would be
-// minutes later.
+// A broken lock is gone at once: the command gets a signal, and has little time. The next renewal would be minutes later.
 func TestLockBroken(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
@@ -136,7 +135,7 @@ func TestLockFrozen(t *testing.T) {
 	p := serve(t)
 	dir := t.TempDir()
 	beats, grant := filepath.Join(dir, "beats"), filepath.Join(dir, "grant")
-	holder := p.startUnder(t, "a", "--ttl", "1s", "--", "sh", "-c", beating, "sh", beats)
+	holder := p.startUnder(t, "a", "--ttl", "3s", "--", "sh", "-c", beating, "sh", beats)
 	child := childOf(t, holder)
 	holder.signal(t, syscall.SIGSTOP)
 	p.under(t, "a", "--", "sh", "-c", stamp+`; echo "$HOLDFAST_TOKEN"`, "sh", grant).wantBoth(t, 0, `^0{14}2\n$`, `^$`)
@@ -178,7 +177,7 @@ func TestLockLostWhileNobodyReads(t *testing.T) {
 	p := serve(t)
 	reader, writer := fullPipe(t)
 	beats := filepath.Join(t.TempDir(), "beats")
-	holder := newProcess(t, nil, "lock", "a", "-v", "--server", p.url, "--ttl", "1s", "--", "sh", "-c", beating, "sh",
+	holder := newProcess(t, nil, "lock", "a", "-v", "--server", p.url, "--ttl", "3s", "--", "sh", "-c", beating, "sh",
 		beats)
 	holder.cmd.Stderr = writer
 	holder.launch(t)

@@ -28,7 +28,7 @@ func TestLockLostReachesWhatLeftTheGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := serve(t)
-			holder := startWithoutPipes(t, p, "a", "--ttl", "1s", "--", "sh", "-c", script, "sh", beat)
+			holder := startWithoutPipes(t, p, "a", "--ttl", "3s", "--", "sh", "-c", script, "sh", beat)
 			child := childOf(t, holder)
 			endWithTest(t, child)
 			p.kill(t)
@@ -40,12 +40,12 @@ func TestLockLostReachesWhatLeftTheGroup(t *testing.T) {
 	}
 }
 
-// A daemon has the same time to end in good order as the command, though no parent tells it.
+// A daemon has the same time to end in good order as the command, though it has no parent that would pass it on.
 func TestLockLostAsksADaemonToEnd(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	saved := filepath.Join(t.TempDir(), "saved")
-	holder := startWithoutPipes(t, p, "a", "--ttl", "2s", "--grace", "1s", "--", "sh", "-c",
+	holder := startWithoutPipes(t, p, "a", "--ttl", "3s", "--grace", "1s", "--", "sh", "-c",
 		`( setsid sh -c 'trap "echo 1 > \"$1\"; exit 0" TERM; echo "child $$"; while :; do sleep 0.01; done' sh "$1" & ); exec sleep 600`, "sh", saved)
 	child := childOf(t, holder)
 	endWithTest(t, child)
@@ -95,7 +95,7 @@ func TestLockLostSparesTheChildrenOfItsShell(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	holder := startShell(t, `sleep 600 > /dev/null 2>&1 & echo "child $!"; exec "$@"`, stand.Binary(t), "lock",
-		"--server", p.url, "a", "--ttl", "1s", "-c", "echo ready; exec sleep 600")
+		"--server", p.url, "a", "--ttl", "3s", "-c", "echo ready; exec sleep 600")
 	child := childOf(t, holder)
 	endWithTest(t, child)
 	holder.out.WaitFor(t, holder.done, "ready")

@@ -176,7 +176,7 @@ func TestLockLostWhileStopped(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	a := startAtTerminal(t, "bash", "--norc", "--noprofile", "-i")
-	a.press(t, stand.Binary(t)+" lock --server "+p.url+` a --ttl 1500ms -c 'echo rea""dy; read x; echo "got $x"'`+"\n")
+	a.press(t, stand.Binary(t)+" lock --server "+p.url+` a --ttl 3s -c 'echo rea""dy; read x; echo "got $x"'`+"\n")
 	a.out.WaitFor(t, a.done, "ready")
 	a.press(t, ctrlZ)
 	a.out.WaitFor(t, a.done, "Stopped")

@@ -183,9 +183,9 @@ func TestLockIsHeldWhileItsCommandRuns(t *testing.T) {
 		`^holdfast: held: a by `)
 	p.holdfast(t, "get", "a").want(t, 0, `^free: a, last token 3$`)
 	// Renewed, it outlives its TTL by far: until then nobody else gets it.
-	holder := p.startUnder(t, "a", "--ttl", "1s", "-c", "echo ready; while ! test -e stop; do sleep 0.05; done")
+	holder := p.startUnder(t, "a", "--ttl", "2s", "-c", "echo ready; while ! test -e stop; do sleep 0.05; done")
 	holder.out.WaitFor(t, holder.done, "ready")
-	p.under(t, "a", "--wait", "3s", "--", "true").wantBoth(t, 3, `^$`, `timed out`)
+	p.under(t, "a", "--wait", "6s", "--", "true").wantBoth(t, 3, `^$`, `timed out`)
 	write(t, filepath.Join(holder.cmd.Dir, "stop"), "")
 	holder.wantExit(t, 0)
 }

@@ -31,7 +31,7 @@ func TestLockFeedsAWatchdog(t *testing.T) {
 	p := serve(t)
 	way := proxy.New(t, p.url)
 	path, fed := watchdogFile(t)
-	holder := start(t, "lock", "a", "b", "--server", way.URL(), "--ttl", "1s", "--watchdog", path, "-c", untilStop)
+	holder := start(t, "lock", "a", "b", "--server", way.URL(), "--ttl", "3s", "--watchdog", path, "-c", untilStop)
 	holder.out.WaitFor(t, holder.done, "ready")
 	if n := len(fed()); n == 0 {
 		t.Error("it was not fed before the command began")

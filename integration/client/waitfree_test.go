@@ -75,7 +75,7 @@ func TestWaitFree(t *testing.T) {
 	})
 	t.Run("Ephemeral", func(t *testing.T) {
 		t.Parallel()
-		l := mustAcquire(t, c, "ephemeral", holdfast.TTL(time.Second), holdfast.Ephemeral())
+		l := mustAcquire(t, c, "ephemeral", holdfast.TTL(2*time.Second), holdfast.Ephemeral())
 		done := waitingFree(t, t.Context(), s, "ephemeral")
 		mustRelease(t, l)
 		wantFree(t, c, "ephemeral", done)

@@ -39,7 +39,7 @@ async def test_block(client: holdfast_client.Client, name: str) -> None:
 
 async def test_loss_ends_the_leadership(client: holdfast_client.Client, name: str) -> None:
     with pytest.raises(holdfast_client.LockLost):
-        async with client.lead(name, ttl=1) as leadership:
+        async with client.lead(name, ttl=3) as leadership:
             await client.break_lock(name, leadership.token)
             await leadership.lost.wait()
             await asyncio.Event().wait()

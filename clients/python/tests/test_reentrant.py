@@ -30,8 +30,8 @@ async def test_the_lease_ends_with_the_last_lock(client: holdfast_client.Client,
 
 
 async def test_a_loss_is_that_of_all(client: holdfast_client.Client, name: str) -> None:
-    first = await client.acquire(name, ttl=1)
-    second = await client.acquire(name, reentrant=True, ttl=1)
+    first = await client.acquire(name, ttl=3)
+    second = await client.acquire(name, reentrant=True, ttl=3)
     await client.break_lock(name, first.token)
     await first.lost.wait()
     await second.lost.wait()
@@ -42,7 +42,7 @@ async def test_a_loss_is_that_of_all(client: holdfast_client.Client, name: str) 
 
 async def test_a_lost_lease_is_not_given_back(client: holdfast_client.Client, name: str) -> None:
     handles = client._handles  # pyright: ignore[reportPrivateUsage]
-    lock = await client.acquire(name, ttl=0.1, renew=False)
+    lock = await client.acquire(name, ttl=2, renew=False)
     await lock.lost.wait()
     lease = {"resource": name, "token": str(lock.token), "owner": client.owner, "ttl_ms": 1000}
     assert not handles.give_back(lease)

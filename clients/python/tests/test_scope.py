@@ -47,7 +47,7 @@ async def test_block_is_not_entered(client: holdfast_client.Client, other: holdf
 async def test_loss_cancels_the_block(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     cancelled = False
     with pytest.raises(holdfast_client.LockLost) as e:
-        async with client.lock(name, ttl=1) as lock:
+        async with client.lock(name, ttl=3) as lock:
             await node_ask("break", name, {"token": lock.token})
             try:
                 await asyncio.Event().wait()
@@ -73,7 +73,7 @@ async def test_loss_while_the_block_ends(client: holdfast_client.Client, node_as
 async def test_loss_that_the_block_finds_itself(client: holdfast_client.Client, name: str) -> None:
     # The loss is found by the clock within the task, which then leaves the block at once.
     with pytest.raises(holdfast_client.LockLost) as e:
-        async with client.lock(name, ttl=0.1, renew=False) as lock:
+        async with client.lock(name, ttl=2, renew=False) as lock:
             while lock.valid:
                 pass
             with pytest.raises(holdfast_client.LockLost):
@@ -94,7 +94,7 @@ async def test_error_of_the_block_after_a_loss(client: holdfast_client.Client, n
 async def test_loss_as_an_event(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     ran_on = False
     with pytest.raises(holdfast_client.LockLost):
-        async with client.lock(name, ttl=1, on_lost="event") as lock:
+        async with client.lock(name, ttl=3, on_lost="event") as lock:
             await node_ask("break", name, {"token": lock.token})
             await lock.lost.wait()
             await asyncio.sleep(0)
@@ -123,7 +123,7 @@ async def test_outer_cancellation_beside_a_loss(client: holdfast_client.Client, 
     lost = asyncio.Event()
 
     async def work() -> None:
-        async with client.lock(name, ttl=1) as lock:
+        async with client.lock(name, ttl=3) as lock:
             await node_ask("break", name, {"token": lock.token})
             inside.set()
             try:
@@ -156,7 +156,7 @@ async def test_timeout_inside_and_around(client: holdfast_client.Client, name: s
 
 async def test_loss_beside_a_timeout(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     with pytest.raises(holdfast_client.LockLost):
-        async with asyncio.timeout(30), client.lock(name, ttl=1) as lock, asyncio.timeout(30):
+        async with asyncio.timeout(30), client.lock(name, ttl=3) as lock, asyncio.timeout(30):
             await node_ask("break", name, {"token": lock.token})
             await asyncio.Event().wait()
 
@@ -173,7 +173,7 @@ async def test_timeout_of_a_wait(client: holdfast_client.Client, other: holdfast
 async def test_task_group_inside(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     children: list[asyncio.Task[object]] = []
     with pytest.raises(holdfast_client.LockLost):
-        async with client.lock(name, ttl=1) as lock, asyncio.TaskGroup() as tasks:
+        async with client.lock(name, ttl=3) as lock, asyncio.TaskGroup() as tasks:
             children = [tasks.create_task(asyncio.Event().wait()) for _ in range(3)]
             await node_ask("break", name, {"token": lock.token})
     assert all(c.cancelled() for c in children)
@@ -181,7 +181,7 @@ async def test_task_group_inside(client: holdfast_client.Client, node_ask: Ask, 
 
 async def test_task_group_around(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     async def work() -> None:
-        async with client.lock(name, ttl=1) as lock:
+        async with client.lock(name, ttl=3) as lock:
             await node_ask("break", name, {"token": lock.token})
             await asyncio.Event().wait()
 
@@ -196,7 +196,7 @@ async def test_task_group_around(client: holdfast_client.Client, node_ask: Ask, 
 
 async def test_scopes_within_one_another(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     with pytest.raises(holdfast_client.LockLost) as e:
-        async with client.lock(f"{name}.1", ttl=1) as outer, client.lock(f"{name}.2", ttl=1):
+        async with client.lock(f"{name}.1", ttl=3) as outer, client.lock(f"{name}.2", ttl=3):
             await node_ask("break", f"{name}.1", {"token": outer.token})
             await asyncio.Event().wait()
     assert e.value.resource == f"{name}.1"

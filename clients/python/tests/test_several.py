@@ -34,7 +34,7 @@ async def test_block(client: holdfast_client.Client, name: str) -> None:
 
 async def test_loss_cancels_the_block(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     with pytest.raises(holdfast_client.LockLost) as e:
-        async with client.lock_all([f"{name}.a", f"{name}.b"], ttl=1) as locks:
+        async with client.lock_all([f"{name}.a", f"{name}.b"], ttl=3) as locks:
             await node_ask("break", f"{name}.b", {"token": locks.all[1].token})
             try:
                 await asyncio.Event().wait()
@@ -47,7 +47,7 @@ async def test_loss_cancels_the_block(client: holdfast_client.Client, node_ask: 
 async def test_the_others_are_kept_until_the_shortest_lease_would_end(
     client: holdfast_client.Client, node_ask: Ask, name: str
 ) -> None:
-    locks = await client.acquire_all([f"{name}.a", f"{name}.b"], ttl=1)
+    locks = await client.acquire_all([f"{name}.a", f"{name}.b"], ttl=3)
     await client.break_lock(f"{name}.b", locks.all[1].token)
     await locks.lost.wait()
     assert (await client.get(f"{name}.a")).held

@@ -60,7 +60,7 @@ class Tasks:
             pass
 
         @self.app.task(name="loses")
-        @self.locks.once("celery.{order}", ttl=0.5, renew=False)
+        @self.locks.once("celery.{order}", ttl=2, renew=False)
         def loses(order: str, checks: bool, *, lock: Lock) -> None:
             lock.lost.wait(WAIT)
             if checks:
@@ -132,7 +132,7 @@ url, folder = sys.argv[1:]
 app = celery.Celery("forking", broker=f"redis+socket://{folder}/socket", backend=f"file://{folder}/results")
 app.conf.broker_connection_retry_on_startup = True
 app.conf.worker_lost_wait = 0.1
-locks = Locks(url, ttl=1)
+locks = Locks(url, ttl=3)
 
 @app.task(acks_late=True, reject_on_worker_lost=True, default_retry_delay=0.1, max_retries=None)
 @locks.once("forked", held="retry")

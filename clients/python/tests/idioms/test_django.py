@@ -39,7 +39,7 @@ class Quiet(Import):
 
 
 class Losing(Import):
-    @locked("django.{tenant}", ttl=0.3, renew=False)
+    @locked("django.{tenant}", ttl=2, renew=False)
     def handle(self, *args: Any, lock: holdfast_client.sync.Lock, **options: Any) -> str:
         assert lock.lost.wait(60)
         return "done"

@@ -65,7 +65,7 @@ describe("in a browser", () => {
     const servers = node.websocket.replace("127.0.0.1", host);
     await page.evaluate(
       async ([servers, owner]) => {
-        globalThis.locks = globalThis.holdfast(await globalThis.wsconnect({ servers }), { owner, ttl: 1_500 });
+        globalThis.locks = globalThis.holdfast(await globalThis.wsconnect({ servers }), { owner, ttl: 3_000 });
       },
       [servers, owner] as const,
     );

@@ -352,7 +352,7 @@ test("close releases all locks and ends the calls that wait", async () => {
 
 test("a connection that is closed ends the calls that wait at once", async () => {
   const nc = await connect({ servers: stand.node.url });
-  const client = stand.client({ ttl: 1000 }, nc);
+  const client = stand.client({ ttl: 3000 }, nc);
   const name = stand.name();
   const lock = await client.acquire(name);
   const waits = assert.rejects(client.acquire(name), (error) => error instanceof UnknownOutcomeError || error instanceof UnavailableError);

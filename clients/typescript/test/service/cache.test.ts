@@ -30,8 +30,8 @@ async function settled(name: string): Promise<void> {
 }
 
 test("keeps ask for notices only if a lock listens", async () => {
-  const keeps = keepsOf(1501);
-  const client = stand.client({ ttl: 1501 });
+  const keeps = keepsOf(3001);
+  const client = stand.client({ ttl: 3001 });
   const locks = await Promise.all(Array.from({ length: 20 }, () => client.acquire(stand.name())));
   while (keeps.all.length < 8) await stand.nc.flush();
   assert.deepEqual(new Set(keeps.all.flatMap((keep) => Object.keys(keep))), new Set(["ttl_ms", "secret"]));
@@ -163,11 +163,11 @@ test("a lock that is released early rests until its shortest hold is over", asyn
 });
 
 test("the lock of a client with a longest hold is in no session, and ends with it", async () => {
-  const keeps = keepsOf(1502);
-  const client = stand.client({ ttl: 1502 });
+  const keeps = keepsOf(3002);
+  const client = stand.client({ ttl: 3002 });
   const name = stand.name();
-  const lock = await client.acquire(name, { maxHold: 2000 });
-  await client.acquire(stand.name(), { maxHold: 2000 });
+  const lock = await client.acquire(name, { maxHold: 4000 });
+  await client.acquire(stand.name(), { maxHold: 4000 });
   const reason = await aborted(lock.signal);
   assert.ok(reason instanceof LockLostError && reason.reason === "max_hold");
   assert.match(reason.message, /its longest hold is over/);

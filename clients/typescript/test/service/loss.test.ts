@@ -21,10 +21,10 @@ function count(operation: string): { value: number; stop(): void } {
 }
 
 test("a lock is renewed for as long as it is held", async () => {
-  const client = stand.client({ ttl: 500 });
+  const client = stand.client({ ttl: 2000 });
   const name = stand.name();
   const lock = await client.acquire(name);
-  const reply = await stand.ask("acquire", name, { owner: "other", ttl_ms: 60_000, wait_ms: 2500 });
+  const reply = await stand.ask("acquire", name, { owner: "other", ttl_ms: 60_000, wait_ms: 6000 });
   assert.equal(reply.status, "TIMEOUT");
   assert.ok(lock.valid);
   assert.equal((await client.get(name)).token, lock.token);
@@ -34,7 +34,7 @@ test("a lock is renewed for as long as it is held", async () => {
 test("a lock that is not renewed is lost before the next grant", async () => {
   const client = stand.client();
   const name = stand.name();
-  const lock = await client.acquire(name, { ttl: 300, renew: false });
+  const lock = await client.acquire(name, { ttl: 2000, renew: false });
   let granted = false;
   const next = stand.ask("acquire", name, { owner: "other", ttl_ms: 60_000, wait_ms: 60_000 }).then(() => { granted = true; });
   const reason = await aborted(lock.signal);
@@ -49,7 +49,7 @@ test("a lock is lost before the next grant if nothing arrives any more", async (
   await using relay = await Relay.before(stand.node.url);
   const nc = await connect({ servers: relay.url, maxReconnectAttempts: -1, reconnectTimeWait: 100 });
   const dangers: [Lock, HoldfastError][] = [];
-  const client = stand.client({ ttl: 1000, timeout: 500, onJeopardy: (lock, error) => void dangers.push([lock, error]) }, nc);
+  const client = stand.client({ ttl: 3000, timeout: 1000, onJeopardy: (lock, error) => void dangers.push([lock, error]) }, nc);
   const names = [stand.name(), stand.name(), stand.name()];
   const locks = await Promise.all(names.map((name) => client.acquire(name)));
   const granted = new Set<string>();
@@ -76,7 +76,7 @@ test("a lock is lost before the next grant if nothing arrives any more", async (
 test("a lock is held on through an interruption", async () => {
   await using relay = await Relay.before(stand.node.url);
   const nc = await connect({ servers: relay.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
-  const client = stand.client({ ttl: 2000 }, nc);
+  const client = stand.client({ ttl: 10_000 }, nc);
   const name = stand.name();
   const lock = await client.acquire(name);
   const waits = client.acquire(name);
@@ -133,7 +133,7 @@ function forged(lock: Lock): MsgHdrs {
 }
 
 test("the locks of a client are kept by sessions, and a loss among them is found", async () => {
-  const client = stand.client({ ttl: 1500 });
+  const client = stand.client({ ttl: 3000 });
   const names = Array.from({ length: 20 }, () => stand.name());
   const keeps = count("keep");
   const locks = await Promise.all(names.map((name) => client.acquire(name)));

@@ -103,8 +103,8 @@ test("a second answer to an attempt gives no lock back that is held, and keeps n
 
 test("a loss is told, whatever else the answer has", async () => {
   const script = new Script([]);
-  const holds = script.client().acquire("a", { ttl: 600 });
-  answer(await script.next("acquire"), grant(7, 600));
+  const holds = script.client().acquire("a", { ttl: 3000 });
+  answer(await script.next("acquire"), grant(7, 3000));
   const lock = await holds;
   const { signal } = lock;
   answer(await script.next("extend"), { status: "NOT_OWNER", lease: { resource: "a", owner: "other", token: "x" } });
@@ -146,8 +146,8 @@ function extended(ttl: number, order: number, lease: object = {}): object {
 
 test("a request that asks for the same keeps its number, and one that asks for something else has a larger one", async () => {
   const script = new Script(["order"]);
-  const holds = script.client().acquire("a", { ttl: 600 });
-  answer(await script.next("acquire"), grant(7, 600));
+  const holds = script.client().acquire("a", { ttl: 3000 });
+  answer(await script.next("acquire"), grant(7, 3000));
   const lock = await holds;
   const orders: unknown[] = [];
   const take = async (reply: object): Promise<void> => {
@@ -155,10 +155,10 @@ test("a request that asks for the same keeps its number, and one that asks for s
     orders.push(request.json<{ order?: number }>().order);
     answer(request, reply);
   };
-  await take(extended(600, 1));
-  await take(extended(600, 1));
+  await take(extended(3000, 1));
+  await take(extended(3000, 1));
   const extends_ = lock.extend(30_000);
-  await take(extended(900, 1000)); // another client of the owner speaks for the lease
+  await take(extended(3500, 1000)); // another client of the owner speaks for the lease
   await take(extended(30_000, 1001));
   await extends_;
   assert.deepEqual(orders, [1, 1, 2, 1001]);
@@ -180,10 +180,10 @@ test("a set of another client of the owner is overruled", async () => {
 
 test("a lease that another client of the owner has downgraded has another token", async () => {
   const script = new Script(["order"]);
-  const holds = script.client().acquire("a", { ttl: 600 });
-  answer(await script.next("acquire"), grant(7, 600));
+  const holds = script.client().acquire("a", { ttl: 3000 });
+  answer(await script.next("acquire"), grant(7, 3000));
   const lock = await holds;
-  answer(await script.next("extend"), extended(600, 1, { token: "8", fence: "000000000000008", slots: [0] }));
+  answer(await script.next("extend"), extended(3000, 1, { token: "8", fence: "000000000000008", slots: [0] }));
   const next = await script.next("extend");
   assert.equal(next.json<{ token: string }>().token, "8");
   assert.deepEqual([lock.token, lock.fence, lock.slots], [8n, "000000000000008", [0]]);

@@ -179,8 +179,8 @@ describe("a backend of syncguard", () => {
   }
 
   test("a lock runs out after its time to live, and is not extended any more", async () => {
-    const { lockId, fence } = held(await backend.acquire({ key: "expired", ttlMs: 200 }));
-    const next = await other.acquire("expired", { wait: 20_000 }); // it waits for the end of the lease
+    const { lockId, fence } = held(await backend.acquire({ key: "expired", ttlMs: 2000 }));
+    const next = await other.acquire("expired", { wait: 60_000 }); // it waits for the end of the lease
     assert.ok(next.fence > fence);
     assert.deepEqual(await backend.extend({ lockId, ttlMs }), { ok: false });
     assert.deepEqual(await backend.release({ lockId }), { ok: false });
