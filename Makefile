@@ -17,6 +17,8 @@ VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev
 LONG := integration $(addprefix integration/,access agent bench cluster faults fencekv fencenats hostile identity \
 	languages modules monitoring mutants nodes page soak tenants watch)
 LONG_MODULES := integration/peers packaging $(GUARDS)
+# Packages whose tests run in virtual time: they wait for nothing.
+VIRTUAL := holdfast/(actors|integration/simulation)(/|$$)
 # Modules whose hosts take minutes to compile for the race detector: make test runs them as lint compiles them.
 PLAIN := clients/adapters/kuberneteslock
 # The time of all files in the packages, so that a commit has one set of packages.
@@ -133,20 +135,27 @@ check: test-typescript test-python test-java ## Run what a change must pass: all
 	$(call in-all,$(filter-out $(LONG_MODULES),$(MODULES)),$(call go-test,-p 4,$$(go list ./... | grep -vxF $(LONG:%=-e github.com/holdfast-io/holdfast/%))))
 	@$(MAKE) --no-print-directory simulate lint
 
-# Two lanes side by side, because most tests wait for a time to pass. Those of Go follow: they run what the first build.
+# Most tests wait for a time to pass: two lanes of them run side by side, and what takes a processor all the time has what
+# these leave of it. Those of Go follow the clients: they run what the clients build.
 .PHONY: test
-test: servers build ## Run all tests with the race detector, after installing the servers that they need; 20 to 50 minutes.
+test: servers build ## Run all tests with the race detector, after installing the servers that they need; 20 to 40 minutes.
 	@rm -f bin/tests
-	@$(MAKE) --no-print-directory -k -j 2 test-java test-typescript test-python
-	@$(MAKE) --no-print-directory -k -j 2 test-root test-modules
-	@$(MAKE) --no-print-directory simulate TRIALS=100
+	@nice $(MAKE) --no-print-directory test-virtual & virtual=$$! failed=0; \
+	{ $(MAKE) --no-print-directory -k -j 2 test-java test-typescript test-python && \
+		$(MAKE) --no-print-directory -k -j 2 test-root test-modules; } || failed=1; \
+	wait $$virtual || failed=1; \
+	exit $$failed
 	@awk -f .ci/times.awk docs/results/times.txt bin/tests
 
-.PHONY: test-root test-modules
-test-root: OF := .
+.PHONY: test-virtual test-root test-modules
+test-root test-virtual: OF := .
+test-root: PACKAGES = $$(go list ./... | grep -vE '$(VIRTUAL)')
+test-virtual: PACKAGES = $$(go list ./... | grep -E '$(VIRTUAL)')
 test-modules: OF := $(filter-out . packaging,$(MODULES))
-test-root test-modules:
-	$(call in-all,$(OF),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
+test-modules: PACKAGES := ./...
+test-virtual test-root test-modules:
+	$(call in-all,$(OF),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),$(PACKAGES)))
+	$(if $(filter test-virtual,$@),@$(MAKE) --no-print-directory simulate TRIALS=40)
 
 .PHONY: times
 times: ## Record how long each package took in the last make test, for the next ones to compare.
@@ -195,14 +204,16 @@ test-site: site ## Write the site and test it in Chromium.
 servers: ## Install the servers that the tests need and that are missing.
 	@bash .ci/servers
 
-.PHONY: lint
-lint: ## Check style, likely mistakes and the import rules.
+.PHONY: lint lint-clients lint-go
+lint: lint-clients lint-go ## Check style, likely mistakes and the import rules.
+lint-clients:
 	@bash .ci/servers typescript
 	cd clients/typescript && npm run --silent lint
 	@bash .ci/servers python
 	cd clients/python && .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/pyright
 	@bash .ci/servers java
 	cd clients/java && $(MAVEN) -q -o -Prelease -DskipTests verify
+lint-go:
 	cd tools && go test -count=1 ./... && go tool golangci-lint run
 	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \
