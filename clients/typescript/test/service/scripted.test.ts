@@ -310,12 +310,12 @@ test("a listener of the signal may release the lock once more", async () => {
 
 test("events of a short lease are not subscribed to", async () => {
   const script = new Script([]);
-  const holds = script.client().acquire("a", { ttl: 900 });
-  answer(await script.next("acquire"), grant(7, 900));
+  const holds = script.client().acquire("a", { ttl: 2900 });
+  answer(await script.next("acquire"), grant(7, 2900));
   const lock = await holds;
   const begun = performance.now();
   while (performance.now() - begun < 1000) {
-    answer(await script.next("extend"), { status: "EXTENDED", lease: { resource: "a", owner: "client", token: "7", ttl_ms: 900, remaining_ms: 900 } });
+    answer(await script.next("extend"), { status: "EXTENDED", lease: { resource: "a", owner: "client", token: "7", ttl_ms: 2900, remaining_ms: 2900 } });
   }
   await stand.nc.flush();
   assert.ok(lock.valid);
