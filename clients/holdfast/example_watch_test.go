@@ -42,7 +42,7 @@ func ExampleClient_Watch() {
 	// RELEASED "ledger.2026" by "ann", token 000000000000001 true
 }
 
-// Present tells first who holds what.
+// Present yields first who holds what.
 func ExamplePresent() {
 	ctx := context.Background()
 	client := example()
@@ -56,7 +56,7 @@ func ExamplePresent() {
 			log.Fatal(err)
 		}
 		fmt.Println(e)
-		if e.Kind == holdfast.EventBookmark { // from here on it tells changes
+		if e.Kind == holdfast.EventBookmark { // from here on it yields changes
 			break
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each source of settings goes before the ones below it: the name in the ready line tells who won.
+// Each source of settings goes before the ones below it: the name in the ready line says which one won.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

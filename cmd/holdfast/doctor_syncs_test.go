@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
-// An external NATS that an operator forgot to configure confirms before it syncs. It tells a user of the system
+// An external NATS that an operator forgot to configure confirms before it syncs. It says so to a user of the system
 // account, and those of an account that imports the question; others do not know.
 func TestSyncsOfAnExternalNATS(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func TestLockPassesSignalsOn(t *testing.T) {
 		holder.signal(t, s)
 		holder.out.WaitFor(t, holder.done, "got "+strings.TrimPrefix(unix.SignalName(s), "SIG"))
 	}
-	// However often it is told, it does not end before its command, and the lock is held.
+	// However often it gets the signal, it does not end before its command, and the lock is held.
 	for n := 2; n < 5; n++ {
 		holder.signal(t, syscall.SIGINT)
 		stand.Eventually(t, "another signal has arrived",

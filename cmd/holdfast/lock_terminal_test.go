@@ -140,7 +140,7 @@ func TestLockAndJobControl(t *testing.T) {
 	stops := func(n int) {
 		t.Helper()
 		stand.Eventually(t, fmt.Sprintf("it has stopped %d times", n), func() bool {
-			a.press(t, "\n") // bash tells when it prompts
+			a.press(t, "\n") // bash says so when it prompts
 			return strings.Count(a.out.String(), "Stopped") == n
 		})
 	}

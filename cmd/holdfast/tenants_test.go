@@ -147,7 +147,7 @@ func TestFenceAgentOfATenant(t *testing.T) {
 	t.Parallel()
 	p := serveTenants(t)
 	dir := t.TempDir()
-	p.lose(t, "early", of("ORDERS"), "--confirm") // found in a listing, unless the journal tells of it
+	p.lose(t, "early", of("ORDERS"), "--confirm") // found in a listing, unless the journal has it
 	agent := p.fenceAgentIn(t, dir, `echo "$HOLDFAST_TENANT $HOLDFAST_RESOURCE" >> stopped`, "--tenant", "ORDERS")
 	p.lose(t, "late", of("ORDERS"), "--confirm")
 	p.lose(t, "late", of("BILLING"), "--confirm")

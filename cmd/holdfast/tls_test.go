@@ -56,7 +56,7 @@ func expired(c *x509.Certificate) {
 
 func notYetValid(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour / 2) }
 
-// A certificate is required by flags alone, and each client without a right one is told why, and the log of the node as
+// A certificate is required by flags alone, and each client without a right one gets the reason, and the log of the node as
 // well.
 func TestTLSByFlags(t *testing.T) {
 	t.Parallel()

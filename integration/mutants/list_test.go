@@ -992,7 +992,7 @@ var mutants = []mutant{
 	},
 	{
 		name:  "TombstoneOfABlockForgetsItsName",
-		harm:  "who releases a block once more after some minutes is told that it never held it",
+		harm:  "who releases a block once more after some minutes reads that it never held it",
 		edits: []edit{{"actors/lease/shrink.go", ""}},
 		found: suite{folder: "actors/lease", run: "^TestShrunkAnswersAlike$"},
 		says:  `shrunk, then`,

@@ -123,7 +123,7 @@ func TestRelativePath(t *testing.T) {
 	wantContent(t, filepath.Join(dir, fileName), "paid")
 }
 
-// The guard tells what it has found itself: not what another guard found in a change, and nothing of a change that
+// The guard reports what it has found itself: not what another guard found in a change, and nothing of a change that
 // panics.
 func TestVerdictOfAChangeThatFails(t *testing.T) {
 	var verdicts []fence.Result
@@ -138,7 +138,7 @@ func TestVerdictOfAChangeThatFails(t *testing.T) {
 		_ = dir.Do(t.Context(), claim, func(*os.Root) error { panic("a bug of the caller") })
 	}()
 	if len(verdicts) > 0 {
-		t.Errorf("told %v", verdicts)
+		t.Errorf("reported %v", verdicts)
 	}
 	if err := dir.Raise(t.Context(), claim); err != nil {
 		t.Error(err)
@@ -147,7 +147,7 @@ func TestVerdictOfAChangeThatFails(t *testing.T) {
 		t.Error(err)
 	}
 	if !slices.Equal(verdicts, []fence.Result{fence.Passed, fence.Stale}) {
-		t.Errorf("told %v", verdicts)
+		t.Errorf("reported %v", verdicts)
 	}
 }
 

@@ -123,7 +123,7 @@ func (r register) onCluster(t *testing.T) fencetest.Subject {
 	return r.on(server, rdb, func(via func(string) string) redis.UniversalClient {
 		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr},
 			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, network, via(addr)) // the cluster tells its own addresses
+				return new(net.Dialer).DialContext(ctx, network, via(addr)) // the cluster answers with its own addresses
 			}})
 	})
 }

@@ -18,7 +18,7 @@ type database struct {
 	dsn       func(addr string) string
 	bytes     string // type of a column for bytes
 	serial    string // type of a key that counts
-	waiting   string // tells how many wait for a lock; empty if it cannot
+	waiting   string // returns how many wait for a lock; empty if it cannot
 	schema    string // where tables are
 	retryable func(error) bool
 	process   *fencetest.Process // nil if there is no server

@@ -396,10 +396,10 @@ async def test_a_lease_goes_back_however_much_is_under_way(
 
 
 async def test_jeopardy_of_a_use(new_client: NewClient, name: str) -> None:
-    told: list[tuple[holdfast_client.Lock, bool]] = []
+    reported: list[tuple[holdfast_client.Lock, bool]] = []
 
     def note(lock: holdfast_client.Lock, error: holdfast_client.HoldfastError | None) -> None:
-        told.append((lock, error is not None))
+        reported.append((lock, error is not None))
 
     client = await new_client(on_jeopardy=note)
     await (await client.acquire(name, **CACHED)).release()
@@ -408,11 +408,11 @@ async def test_jeopardy_of_a_use(new_client: NewClient, name: str) -> None:
     handle.keeper_fails("no answer")
     handle.keeper_fails(None)
     await asyncio.sleep(0)
-    assert told == [(lock, True), (lock, False)]
+    assert reported == [(lock, True), (lock, False)]
     await lock.release()
     handle.keeper_fails("no answer")
     await asyncio.sleep(0)
-    assert len(told) == 2
+    assert len(reported) == 2
 
 
 async def test_a_deployment_that_does_not_have_it(client: holdfast_client.Client, name: str) -> None:

@@ -445,13 +445,13 @@ async def test_watch(client: holdfast_client.Client, other: holdfast_client.Clie
         lock = await other.acquire(f"{name}.1")
         await lock.set({"a": "b"})
         await lock.release()
-        told = [await anext(events) for _ in range(3)]
-    assert [(e.kind, e.name, e.lease.token) for e in told] == [
+        seen = [await anext(events) for _ in range(3)]
+    assert [(e.kind, e.name, e.lease.token) for e in seen] == [
         ("ACQUIRED", f"{name}.1", 1),
         ("UPDATED", f"{name}.1", 1),
         ("RELEASED", f"{name}.1", 1),
     ]
-    assert told[1].lease.metadata == {"a": "b"}
+    assert seen[1].lease.metadata == {"a": "b"}
     with pytest.raises(StopAsyncIteration):
         await anext(events)
 

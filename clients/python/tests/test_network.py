@@ -18,12 +18,12 @@ from .proxy import Proxy
 
 async def test_blackhole(proxy: Proxy, new_client: NewClient, other: holdfast_client.Client, name: str) -> None:
     """The client knows of the loss before the service grants the lock to another holder."""
-    told: list[holdfast_client.HoldfastError | None] = []
+    reported: list[holdfast_client.HoldfastError | None] = []
 
-    def tell(_: holdfast_client.Lock, error: holdfast_client.HoldfastError | None) -> None:
-        told.append(error)
+    def note(_: holdfast_client.Lock, error: holdfast_client.HoldfastError | None) -> None:
+        reported.append(error)
 
-    client = await new_client(proxy.url, timeout=1, on_jeopardy=tell)
+    client = await new_client(proxy.url, timeout=1, on_jeopardy=note)
     locks = [await client.acquire(f"{name}.{i}", ttl=3) for i in range(4)]
     moments: dict[str, float] = {}
 
@@ -43,7 +43,7 @@ async def test_blackhole(proxy: Proxy, new_client: NewClient, other: holdfast_cl
             assert lock.lost.is_set()
             assert moments[lock.name] < granted
             assert lock.reason == "deadline"
-    assert isinstance(told[0], holdfast_client.Unavailable)
+    assert isinstance(reported[0], holdfast_client.Unavailable)
 
 
 async def test_no_answer(proxy: Proxy, new_client: NewClient, client: holdfast_client.Client, name: str) -> None:

@@ -50,7 +50,7 @@ func gather(t *testing.T, m *metrics.Metrics) map[string]*dto.MetricFamily {
 	return byName
 }
 
-// What an observer is told and what a node has is shown; a shard that is not open counts for nothing.
+// What an observer receives and what a node has is shown; a shard that is not open counts for nothing.
 func TestValues(t *testing.T) {
 	m := metrics.New("v1")
 	m.Started(&fixed{

@@ -167,7 +167,7 @@ type storage struct {
 	guarded bool
 	mark    messages.Token
 	balance int
-	// acknowledged is what the workers have been told to be withdrawn.
+	// acknowledged is what was withdrawn by the answers to the workers.
 	acknowledged int
 }
 

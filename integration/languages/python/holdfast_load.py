@@ -34,7 +34,7 @@ class Load:
 
     async def loss(self, name: str) -> float:
         lock = await self.client.acquire(name)
-        await asyncio.sleep(1)  # by then the client is told of events
+        await asyncio.sleep(1)  # by then the client receives events
         await self.nc.request(f"holdfast.break.{name}", json.dumps({"token": str(lock.token)}).encode(), timeout=5)
         broken = time.perf_counter()
         await lock.lost.wait()

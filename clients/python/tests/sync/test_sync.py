@@ -157,11 +157,11 @@ def test_a_watch_is_ended_by_another_thread(client: holdfast_client.sync.Client)
 
 def test_jeopardy_has_the_lock_of_the_caller(holdfast_server: Server) -> None:
     with Server() as server:
-        told = list[tuple[holdfast_client.sync.Lock, bool]]()
+        reported = list[tuple[holdfast_client.sync.Lock, bool]]()
         changed = threading.Event()
 
         def note(lock: holdfast_client.sync.Lock, error: holdfast_client.HoldfastError | None) -> None:
-            told.append((lock, error is not None))
+            reported.append((lock, error is not None))
             changed.set()
 
         with holdfast_client.sync.Client(server.url, ttl=3, timeout=1, on_jeopardy=note) as client:
@@ -170,7 +170,7 @@ def test_jeopardy_has_the_lock_of_the_caller(holdfast_server: Server) -> None:
             assert lock.lost.wait(30)
             assert lock.reason == "deadline"
             server.start()
-        assert told[0] == (lock, True)
+        assert reported[0] == (lock, True)
 
 
 def test_a_client_closes_on_a_lost_connection(holdfast_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

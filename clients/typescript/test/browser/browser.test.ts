@@ -107,7 +107,7 @@ describe("in a browser", () => {
     assert.deepEqual(problems, []);
   });
 
-  test("the signal tells the loss of a lock", async () => {
+  test("the signal reports the loss of a lock", async () => {
     const problems: string[] = [];
     const page = await open(problems, "window-1");
     const waiting = page.evaluate(() =>

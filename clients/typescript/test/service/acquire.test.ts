@@ -185,7 +185,7 @@ test("request passes the lock and the result on", async () => {
   assert.equal((await client.get(name)).held, false);
 });
 
-test("request tells that the lock was lost, with what the callback has thrown", async () => {
+test("request reports that the lock was lost, with what the callback has thrown", async () => {
   const client = stand.client();
   const name = stand.name();
   const thrown = new Error("work");
@@ -301,7 +301,7 @@ test("rankings show what is contended", async () => {
   await Promise.all(waits);
 });
 
-test("watch tells each change once, in order", async () => {
+test("watch yields each change once, in order", async () => {
   const client = stand.client();
   const name = stand.name();
   const stop = new AbortController();

@@ -101,7 +101,7 @@ test("a second answer to an attempt gives no lock back that is held, and keeps n
   await released;
 });
 
-test("a loss is told, whatever else the answer has", async () => {
+test("a loss is reported, whatever else the answer has", async () => {
   const script = new Script([]);
   const holds = script.client().acquire("a", { ttl: 3000 });
   answer(await script.next("acquire"), grant(7, 3000));
@@ -264,7 +264,7 @@ test("the tokens of a block are used when an answer has shown them, and a smalle
   assert.equal((await third).token, 11n);
 });
 
-test("the reply subject of one request does not tell that of another one", async () => {
+test("the reply subject of one request does not give away that of another one", async () => {
   const script = new Script([]);
   const client = script.client();
   const marks: unknown[] = [];

@@ -26,7 +26,7 @@ export class Relay implements AsyncDisposable {
     return `nats://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** Loses everything from now on, and tells nobody. */
+  /** Loses everything from now on, in silence. */
   blackhole(): void {
     this.#silent = true;
   }

@@ -26,7 +26,7 @@ func newHistory() *cobra.Command {
 		Use:   "history RESOURCE",
 		Short: "Show the past changes of a lock",
 		Long: `Shows the changes of the lock on a resource that the journal retains, oldest first.
-If older changes of the shard have been compacted away, the first line tells where
+If older changes of the shard have been compacted away, the first line says where
 the history begins; serve --history sets how much is retained. Ephemeral leases are
 not in the journal.`,
 		Example: `  holdfast history orders.42
