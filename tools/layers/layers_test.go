@@ -172,8 +172,7 @@ func packages(t *testing.T) map[string]*pkg {
 	t.Helper()
 	all := make(map[string]*pkg)
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		// The first are built, perhaps at this moment.
-		skipped := []string{"bin", "dist", "node_modules", "target", ".venv", ".git", "integration", "testdata", "tools"}
+		skipped := []string{".git", ".venv", "integration", "node_modules", "testdata", "tools"}
 		if err == nil && d.IsDir() && slices.Contains(skipped, d.Name()) {
 			return fs.SkipDir
 		}

@@ -32,14 +32,14 @@ final class TaskLock extends AbstractSimpleLock {
             if (lockConfiguration.getLockAtLeastUntil().isAfter(rests) && rest.toMillis() > 0) {
                 lock.extend(HoldfastLockProvider.ttl(rest));
             } else {
-                lock.release();
+                lock.close(); // which goes on by itself if no answer comes
             }
         } catch (LostException e) {
             // lockAtMostFor was over before the task
         } catch (HoldfastException e) {
-            throw new LockException("the lock of a task was not released: " + e.getMessage(), e);
+            throw new LockException("the lock of a task is not kept for its shortest time: " + e.getMessage(), e);
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // the client goes on with the release
+            Thread.currentThread().interrupt(); // the client goes on with the extension
         }
     }
 

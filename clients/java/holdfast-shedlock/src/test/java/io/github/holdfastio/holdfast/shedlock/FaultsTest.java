@@ -77,6 +77,18 @@ class FaultsTest {
     }
 
     @Test
+    void aTaskThatHasRunIsNoErrorWithoutANode(Server server, Client other) throws Exception {
+        try (Client client =
+                Holdfast.connect(server.url(), ClientOptions.defaults().timeout(Duration.ofSeconds(1)))) {
+            SimpleLock lock = lock(client, "done").orElseThrow();
+            server.kill();
+            lock.unlock();
+            server.start();
+            awaitFree(other, "done"); // the client goes on
+        }
+    }
+
+    @Test
     void theShortestHoldOutlivesTheProcess(Server server, Client client) throws Exception {
         try (Client first = Holdfast.connect(server.url())) {
             new HoldfastLockProvider(first)
