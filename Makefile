@@ -212,16 +212,14 @@ test-site: site ## Write the site and test it in Chromium.
 servers: ## Install the servers that the tests need and that are missing.
 	@bash .ci/servers
 
-.PHONY: lint lint-clients lint-go
-lint: lint-clients lint-go ## Check style, likely mistakes and the import rules.
-lint-clients:
+.PHONY: lint
+lint: ## Check style, likely mistakes and the import rules.
 	@bash .ci/servers typescript
 	cd clients/typescript && npm run --silent lint
 	@bash .ci/servers python
 	cd clients/python && .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/pyright
 	@bash .ci/servers java
 	cd clients/java && $(MAVEN) -q -o -Prelease -DskipTests verify
-lint-go:
 	cd tools && go test -count=1 ./... && go tool golangci-lint run
 	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \
