@@ -17,9 +17,7 @@ VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev
 LONG := integration $(addprefix integration/,access agent bench cluster faults fencekv fencenats hostile identity \
 	languages modules monitoring mutants nodes page soak tenants watch)
 LONG_MODULES := integration/peers packaging $(GUARDS)
-# Packages whose tests run in virtual time, and wait for nothing; and those of them without a goroutine, in which the race
-# detector would find nothing, five times as slowly.
-VIRTUAL := holdfast/(actors|integration/simulation)(/|$$)
+# Packages without a goroutine, in which the race detector would find nothing, five times as slowly.
 ALONE := holdfast/actors/(lease|ledger)$$
 # Modules whose hosts take minutes to compile for the race detector: make test runs them as lint compiles them.
 PLAIN := clients/adapters/kuberneteslock
@@ -40,9 +38,8 @@ endef
 # go-test tests the packages of a module, and keeps the lines with their times. Its arguments: flags, packages. Tests of
 # the clients, which have the node as a process, build it once. make lint has what vet finds.
 go-test = case "$${module-.}" in clients|clients/*) export HOLDFAST_BINARY=$(CURDIR)/bin/holdfast;; esac && \
-	go test -count=1 -vet=off -timeout $(TIMEOUT) $(1) $(2) | tee -a $(CURDIR)/bin/tests
+	go test -count=1 -vet=off -timeout 20m $(1) $(2) | tee -a $(CURDIR)/bin/tests
 
-TIMEOUT := 20m
 ARGS ?=
 BASE ?= /
 HOURS ?= 8
@@ -138,32 +135,22 @@ check: test-typescript test-python test-java ## Run what a change must pass: all
 	$(call in-all,$(filter-out $(LONG_MODULES),$(MODULES)),$(call go-test,-p 4,$$(go list ./... | grep -vxF $(LONG:%=-e github.com/holdfast-io/holdfast/%))))
 	@$(MAKE) --no-print-directory simulate lint
 
-# Most tests wait for a time to pass: two lanes of them run side by side, and what takes a processor all the time has what
-# these leave of it. Those of Go follow the clients: they run what the clients build.
+# Two lanes side by side, because most tests wait for a time to pass. Those of Go follow: they run what the first build.
 .PHONY: test
-test: servers build ## Run all tests with the race detector, after installing the servers that they need; 20 to 40 minutes.
+test: servers build ## Run all tests with the race detector, after installing the servers that they need; 20 to 50 minutes.
 	@rm -f bin/tests
-	@nice $(MAKE) --no-print-directory test-virtual & virtual=$$! failed=0; \
-	{ $(MAKE) --no-print-directory -k -j 2 test-java test-typescript test-python && \
-		$(MAKE) --no-print-directory -k -j 2 test-root test-modules; } || failed=1; \
-	wait $$virtual || failed=1; \
-	exit $$failed
+	@$(MAKE) --no-print-directory -k -j 2 test-java test-typescript test-python
+	@$(MAKE) --no-print-directory -k -j 2 test-root test-modules
+	@$(MAKE) --no-print-directory simulate TRIALS=20
 	@awk -f .ci/times.awk docs/results/times.txt bin/tests
 
-.PHONY: test-virtual
-test-virtual: TIMEOUT := 60m
-test-virtual:
-	$(call go-test,,$$(go list ./... | grep -E '$(ALONE)'))
-	$(call go-test,-race,$$(go list ./... | grep -E '$(VIRTUAL)' | grep -vE '$(ALONE)'))
-	@$(MAKE) --no-print-directory simulate TRIALS=20
-
 .PHONY: test-root test-modules
-test-root: OF := .
-test-root: PACKAGES = $$(go list ./... | grep -vE '$(VIRTUAL)')
+test-root:
+	$(call go-test,,$$(go list ./... | grep -E '$(ALONE)'))
+	$(call go-test,-race,$$(go list ./... | grep -vE '$(ALONE)'))
 test-modules: OF := $(filter-out . packaging,$(MODULES))
-test-modules: PACKAGES := ./...
-test-root test-modules:
-	$(call in-all,$(OF),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),$(PACKAGES)))
+test-modules:
+	$(call in-all,$(OF),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
 
 .PHONY: times
 times: ## Record how long each package took in the last make test, for the next ones to compare.
