@@ -102,7 +102,7 @@ async def test_without_sessions(new_client: NewClient, monkeypatch: pytest.Monke
 
 
 async def test_loss_of_one(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
-    locks = [await client.acquire(f"{name}.{i}", ttl=3) for i in range(10)]
+    locks = [await client.acquire(f"{name}.{i}", ttl=2.5) for i in range(10)]
     await until_covered(locks)
     await node_ask("break", locks[3].name, {"token": locks[3].token})
     async with asyncio.timeout(60):
@@ -126,7 +126,7 @@ async def test_extend_leaves_the_session(client: holdfast_client.Client, name: s
 
 async def test_session_ends_from_outside(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     """All leases of a session are lost at once; each lock learns it."""
-    locks = [await client.acquire(f"{name}.{i}", ttl=3) for i in range(4)]
+    locks = [await client.acquire(f"{name}.{i}", ttl=2.5) for i in range(4)]
     await until_covered(locks)
     for lock in locks:
         await node_ask("break", lock.name, {"token": lock.token})

@@ -133,7 +133,7 @@ function forged(lock: Lock): MsgHdrs {
 }
 
 test("the locks of a client are kept by sessions, and a loss among them is found", async () => {
-  const client = stand.client({ ttl: 3000 });
+  const client = stand.client({ ttl: 2900 });
   const names = Array.from({ length: 20 }, () => stand.name());
   const keeps = count("keep");
   const locks = await Promise.all(names.map((name) => client.acquire(name)));
