@@ -70,7 +70,7 @@ func TestReload(t *testing.T) {
 		t.Cleanup(nc.Close)
 		return nc
 	}
-	held, err := stand.Client(t, mustDial("holder")).Acquire(t.Context(), "held", holdfast.TTL(3*time.Second))
+	held, err := stand.Client(t, mustDial("holder")).Acquire(t.Context(), "held", holdfast.TTL(9*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestReload(t *testing.T) {
 
 	// The holder has what it had, after renewals beyond its first lease.
 	stand.Eventually(t, "the lease is renewed", func() bool {
-		return held.Deadline().After(began.Add(6 * time.Second))
+		return held.Deadline().After(began.Add(18 * time.Second))
 	})
 	select {
 	case <-held.Lost():

@@ -172,7 +172,7 @@ func TestLostLockIsReleased(t *testing.T) {
 	t.Parallel()
 	p := proxy.New(t, url)
 	c, other := newClient(t, p.URL()), newClient(t, url)
-	l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
+	l := mustAcquire(t, c, t.Name(), holdfast.TTL(9*time.Second))
 	p.OnAnswers("extend", proxy.Always(proxy.Lose))
 	await(t, "the lock is lost", l.Lost())
 	if s := mustGet(t, other, t.Name()); !s.Held || s.Token != l.Token() {

@@ -139,7 +139,7 @@ func TestBreakWithoutTheRightToSubscribe(t *testing.T) {
 	other := stand.Client(t, stand.Dial(t, url, nats.UserInfo("node", "x")))
 	var locks []*holdfast.Lock
 	for i := range 20 {
-		locks = append(locks, mustAcquire(t, c, fmt.Sprint(t.Name(), i), holdfast.TTL(4*time.Second)))
+		locks = append(locks, mustAcquire(t, c, fmt.Sprint(t.Name(), i), holdfast.TTL(30*time.Second)))
 	}
 	stand.Eventually(t, "the subscription is refused", func() bool { return complaints.Load() > 0 })
 	stand.Must(t, other.Break(testContext(t), locks[0].Resource(), locks[0].Token(), "test"))

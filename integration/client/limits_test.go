@@ -18,12 +18,12 @@ func TestOverloadedByRate(t *testing.T) {
 	t.Parallel()
 	s := stand.Start(t, stand.Config{Shards: 1, Capacity: node.Capacity{Rate: 20, Burst: 20}})
 	c := newClient(t, s.Server.ClientURL())
-	l := mustAcquire(t, c, t.Name(), holdfast.TTL(3*time.Second))
+	l := mustAcquire(t, c, t.Name(), holdfast.TTL(9*time.Second))
 	stand.Eventually(t, "one is refused", func() bool {
 		_, err := c.Get(testContext(t), t.Name())
 		return errors.Is(err, holdfast.ErrOverloaded)
 	})
-	untilOutlived(t, l, time.Second)
+	untilOutlived(t, l)
 	if !l.Valid() {
 		t.Error(context.Cause(l.Context()))
 	}

@@ -151,14 +151,14 @@ func TestExtend(t *testing.T) {
 	})
 }
 
-// untilOutlived waits until a lock of this TTL has been renewed for several times of it.
-func untilOutlived(t *testing.T, l *holdfast.Lock, ttl time.Duration) {
+// untilOutlived waits until the lease that a lock has now would have expired, if it were not renewed.
+func untilOutlived(t *testing.T, l *holdfast.Lock) {
 	t.Helper()
-	begun := time.Now()
+	deadline := l.Deadline()
 	stand.Eventually(t, "the lock outlives its TTL", func() bool {
 		if !l.Valid() {
 			t.Fatal(context.Cause(l.Context()))
 		}
-		return time.Since(begun) > 4*ttl
+		return time.Now().After(deadline)
 	})
 }

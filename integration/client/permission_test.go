@@ -51,8 +51,8 @@ func TestPermissions(t *testing.T) {
 				stand.Must(t, l.Extend(testContext(t), time.Minute))
 				mustRelease(t, l)
 			}
-			l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
-			untilOutlived(t, l, time.Second)
+			l := mustAcquire(t, c, t.Name(), holdfast.TTL(9*time.Second))
+			untilOutlived(t, l)
 			waiting := acquiring(testContext(t), c, t.Name())
 			untilWaiting(t, other, t.Name(), 1)
 			mustRelease(t, l)

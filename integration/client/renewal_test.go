@@ -67,17 +67,17 @@ func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 // A grant that comes late leaves less of the lease than was asked for, and is renewed in time all the
 // same.
 func TestRenewalOfLateGrant(t *testing.T) {
+	t.Parallel()
 	url := newService(t).URL() // tokens begin at 1
 	p := proxy.New(t, url)
-	const ttl = 2 * time.Second
-	c := newClient(t, p.URL(), holdfast.Defaults(holdfast.TTL(ttl)))
+	c := newClient(t, p.URL(), holdfast.Defaults(holdfast.TTL(9*time.Second)))
 	stand.Value(c.Info(testContext(t)))(t)
 	p.OnAnswers("acquire", proxy.First(1, proxy.Lose)) // tried again after 500 ms
 	l := stand.Value(c.TryAcquire(testContext(t), t.Name()))(t)
 	if l.Token() != 1 {
 		t.Errorf("got token %d, want the first one's", l.Token())
 	}
-	untilOutlived(t, l, ttl)
+	untilOutlived(t, l)
 }
 
 // observations are what a hook received.
@@ -110,7 +110,7 @@ func TestJeopardy(t *testing.T) {
 		p := proxy.New(t, url)
 		var j observations
 		c := newClient(t, p.URL(), holdfast.OnJeopardy(j.note))
-		l := mustAcquire(t, c, t.Name(), holdfast.TTL(3*time.Second))
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(9*time.Second))
 		want := ""
 		for range 3 {
 			p.OnAnswers("extend", proxy.Always(proxy.Lose))
@@ -140,7 +140,7 @@ func TestJeopardy(t *testing.T) {
 		t.Parallel()
 		p := proxy.New(t, url)
 		var j observations
-		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(3*time.Second))
+		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.note)), t.Name(), holdfast.TTL(9*time.Second))
 		p.Sever()
 		stand.Eventually(t, "the danger is reported", func() bool { return j.String() == "000000000000001 danger" })
 		p.Resume()
@@ -182,11 +182,11 @@ func TestJeopardy(t *testing.T) {
 			j.note(l, err)
 		}))
 		// With a shorter lease, a renewal that is late on a busy machine is a second danger.
-		l := mustAcquire(t, c, t.Name(), holdfast.TTL(5*time.Second))
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(9*time.Second))
 		p.OnAnswers("extend", proxy.Always(proxy.Lose))
 		stand.Eventually(t, "a renewal is repeated", func() bool { return p.Count("extend") >= 3 })
 		p.Resume()
-		untilOutlived(t, l, 1500*time.Millisecond)
+		untilOutlived(t, l)
 		close(gate)
 		stand.Eventually(t, "the hook receives both", func() bool {
 			return j.String() == "000000000000001 danger, 000000000000001 safe"

@@ -82,9 +82,9 @@ func TestWaitFree(t *testing.T) {
 	})
 	t.Run("Prolonged", func(t *testing.T) {
 		t.Parallel()
-		l := mustAcquire(t, c, "prolonged", holdfast.TTL(2*time.Second))
+		l := mustAcquire(t, c, "prolonged", holdfast.TTL(9*time.Second))
 		done := waitingFree(t, t.Context(), s, "prolonged")
-		stand.Must(t, l.Extend(t.Context(), 3*time.Second))
+		stand.Must(t, l.Extend(t.Context(), 10*time.Second))
 		wantFree(t, c, "prolonged", done)
 	})
 }

@@ -41,7 +41,7 @@ func TestEveryStatus(t *testing.T) {
 	c.want(messages.Status_STALE_TOKEN, 1, release, `{"owner":"a","token":7}`)
 	c.want(messages.Status_STALE_TOKEN, 1, extend, `{"owner":"a","token":7,"ttl_ms":1000}`)
 	c.want(messages.Status_STALE_TOKEN, 1, breakIt, `{"token":7}`)
-	c.want(messages.Status_EXTENDED, 1, extend, `{"owner":"a","token":1,"ttl_ms":5000}`)
+	c.want(messages.Status_EXTENDED, 1, extend, `{"owner":"a","token":1,"ttl_ms":50000}`)
 	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a","token":"1"}`)
 	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a","token":"1"}`)
 	c.want(messages.Status_FREE, 1, get, ``)

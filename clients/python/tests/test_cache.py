@@ -120,7 +120,7 @@ async def test_the_answer_to_a_renewal_has_it_given_back(
     new_client: NewClient, other: holdfast_client.Client, name: str
 ) -> None:
     client = await new_client(sessions=False)
-    lock = await client.acquire(name, ttl=2, cache=600)
+    lock = await client.acquire(name, ttl=9, cache=600)
     lease = lease_of(client, name)
     await lock.release()
     async with other.lock(name):

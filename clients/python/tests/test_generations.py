@@ -166,7 +166,7 @@ async def test_clients_follow(fresh_node: Node, new_client: NewClient) -> None:
     """No call fails, no lock is lost, and each lease comes into the session of its new shard."""
     client = await new_client(fresh_node.url)
     worker = await new_client(fresh_node.url)
-    locks = [await client.acquire(f"held{i}", ttl=2) for i in range(20)]
+    locks = [await client.acquire(f"held{i}", ttl=9) for i in range(20)]
     await until_covered(locks)
     over = False
 

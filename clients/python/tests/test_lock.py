@@ -135,9 +135,9 @@ async def test_mutual_exclusion(new_client: NewClient, name: str) -> None:
 
 
 async def test_renewals(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
-    lock = await client.acquire(name, ttl=2)
+    lock = await client.acquire(name, ttl=9)
     with pytest.raises(holdfast_client.LockTimeout):
-        await other.acquire(name, wait=5)
+        await other.acquire(name, wait=12)
     assert lock.valid
     await lock.release()
 

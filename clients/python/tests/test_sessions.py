@@ -36,7 +36,7 @@ async def test_keeps_replace_renewals(
     client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     counted = count_requests(client, monkeypatch)
-    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=4) for i in range(100)))
+    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=9) for i in range(100)))
     await until_covered(locks)
     counted.clear()
     await until_over(locks)
@@ -95,14 +95,14 @@ def test_a_keep_asks_for_notices_at_once() -> None:
 async def test_without_sessions(new_client: NewClient, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     client = await new_client(sessions=False)
     counted = count_requests(client, monkeypatch)
-    locks = [await client.acquire(f"{name}.{i}", ttl=3) for i in range(3)]
+    locks = [await client.acquire(f"{name}.{i}", ttl=9) for i in range(3)]
     await until(lambda: counted["extend"] >= 6)
     assert all(lock.valid for lock in locks)
     assert counted["keep"] == 0
 
 
 async def test_loss_of_one(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
-    locks = [await client.acquire(f"{name}.{i}", ttl=2.5) for i in range(10)]
+    locks = [await client.acquire(f"{name}.{i}", ttl=9) for i in range(10)]
     await until_covered(locks)
     await node_ask("break", locks[3].name, {"token": locks[3].token})
     async with asyncio.timeout(60):
@@ -113,7 +113,7 @@ async def test_loss_of_one(client: holdfast_client.Client, node_ask: Ask, name: 
 
 
 async def test_extend_leaves_the_session(client: holdfast_client.Client, name: str) -> None:
-    locks = [await client.acquire(f"{name}.{i}", ttl=3) for i in range(3)]
+    locks = [await client.acquire(f"{name}.{i}", ttl=9) for i in range(3)]
     await until_covered(locks)
     await locks[0].extend(20)
     assert locks[0].remaining > 15
@@ -139,7 +139,7 @@ async def test_close_releases_what_is_in_a_session(
     new_client: NewClient, other: holdfast_client.Client, name: str
 ) -> None:
     client = await new_client()
-    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=5) for i in range(50)))
+    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=9) for i in range(50)))
     await until_covered(locks)
     await client.close()
     assert [lease async for lease in other.list(f"{name}.*")] == []

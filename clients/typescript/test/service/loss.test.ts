@@ -21,10 +21,10 @@ function count(operation: string): { value: number; stop(): void } {
 }
 
 test("a lock is renewed for as long as it is held", async () => {
-  const client = stand.client({ ttl: 2000 });
+  const client = stand.client({ ttl: 9000 });
   const name = stand.name();
   const lock = await client.acquire(name);
-  const reply = await stand.ask("acquire", name, { owner: "other", ttl_ms: 60_000, wait_ms: 6000 });
+  const reply = await stand.ask("acquire", name, { owner: "other", ttl_ms: 60_000, wait_ms: 12_000 });
   assert.equal(reply.status, "TIMEOUT");
   assert.ok(lock.valid);
   assert.equal((await client.get(name)).token, lock.token);
@@ -133,7 +133,7 @@ function forged(lock: Lock): MsgHdrs {
 }
 
 test("the locks of a client are kept by sessions, and a loss among them is found", async () => {
-  const client = stand.client({ ttl: 2900 });
+  const client = stand.client({ ttl: 9000 });
   const names = Array.from({ length: 20 }, () => stand.name());
   const keeps = count("keep");
   const locks = await Promise.all(names.map((name) => client.acquire(name)));

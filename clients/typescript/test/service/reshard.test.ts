@@ -19,7 +19,7 @@ async function heard(patterns: string[], part: string): Promise<void> {
 }
 
 test("no call fails and no lock is lost when there are other shards, and then their owners are asked", async () => {
-  const keeper = stand.client({ ttl: 2000 });
+  const keeper = stand.client({ ttl: 9000 });
   const locks = await Promise.all(Array.from({ length: 20 }, () => keeper.acquire(stand.name())));
   const worker = stand.client();
   let isOver = false;
