@@ -309,8 +309,8 @@ type pipe struct {
 func (p *pipe) put(what string, do func()) {
 	n := p.network
 	at := time.Now().Add(n.delay(p.from+" "+p.to+" "+what) + n.slow[p.from] + n.slow[p.to])
-	if at.Before(p.last) {
-		at = p.last
+	if !at.After(p.last) { // of two that came at the same instant, Go's scheduler would decide which is handled first
+		at = p.last.Add(time.Microsecond)
 	}
 	p.last = at
 	n.Bus.At(at, func() { p.pass(do) })
