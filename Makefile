@@ -17,8 +17,11 @@ VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev
 LONG := integration $(addprefix integration/,access agent bench cluster faults fencekv fencenats hostile identity \
 	languages modules monitoring mutants nodes page soak tenants watch)
 LONG_MODULES := integration/peers packaging $(GUARDS)
-# Packages without a goroutine, in which the race detector would find nothing, five times as slowly.
-ALONE := holdfast/actors/(lease|ledger)$$
+# Packages without a goroutine, in which the race detector would find nothing, five times as slowly; and deployments in
+# virtual time on one thread, which are fifteen times as slow with it, and whose seeds repeat only without it.
+ALONE := holdfast/(actors/(lease|ledger)|integration/simulation)$$
+# Packages that follow the modules, so that both lanes of make test end at about the same time.
+LAST := holdfast/(integration/(page|reshard|soak|tenants|watch)|jetstream)
 # Modules whose hosts take minutes to compile for the race detector: make test runs them as lint compiles them.
 PLAIN := clients/adapters/kuberneteslock
 # The time of all files in the packages, so that a commit has one set of packages.
@@ -137,20 +140,23 @@ check: test-typescript test-python test-java ## Run what a change must pass: all
 
 # Two lanes side by side, because most tests wait for a time to pass. Those of Go follow: they run what the first build.
 .PHONY: test
-test: servers build ## Run all tests with the race detector, after installing the servers that they need; 20 to 50 minutes.
+test: ## Run all tests with the race detector, after installing the servers that they need; 20 to 50 minutes.
 	@rm -f bin/tests
+	@$(MAKE) --no-print-directory -j 2 servers build
 	@$(MAKE) --no-print-directory -k -j 2 test-java test-typescript test-python
-	@$(MAKE) --no-print-directory -k -j 2 test-root test-modules
+	@$(MAKE) --no-print-directory -k -j 2 test-root test-modules test-last
 	@$(MAKE) --no-print-directory simulate TRIALS=20
 	@awk -f .ci/times.awk docs/results/times.txt bin/tests
 
-.PHONY: test-root test-modules
+.PHONY: test-root test-modules test-last
 test-root:
 	$(call go-test,,$$(go list ./... | grep -E '$(ALONE)'))
-	$(call go-test,-race,$$(go list ./... | grep -vE '$(ALONE)'))
+	$(call go-test,-race,$$(go list ./... | grep -vE '$(ALONE)|$(LAST)'))
 test-modules: OF := $(filter-out . packaging,$(MODULES))
 test-modules:
 	$(call in-all,$(OF),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
+test-last:
+	$(call go-test,-race,$$(go list ./... | grep -E '$(LAST)'))
 
 .PHONY: times
 times: ## Record how long each package took in the last make test, for the next ones to compare.
@@ -199,14 +205,17 @@ test-site: site ## Write the site and test it in Chromium.
 servers: ## Install the servers that the tests need and that are missing.
 	@bash .ci/servers
 
-.PHONY: lint
+.PHONY: lint lint-clients lint-go
 lint: ## Check style, likely mistakes and the import rules.
+	@$(MAKE) --no-print-directory -k -j 2 lint-clients lint-go
+lint-clients:
 	@bash .ci/servers typescript
 	cd clients/typescript && npm run --silent lint
 	@bash .ci/servers python
 	cd clients/python && .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/pyright
 	@bash .ci/servers java
 	cd clients/java && $(MAVEN) -q -o -Prelease -DskipTests verify
+lint-go:
 	cd tools && go test -count=1 ./... && go tool golangci-lint run
 	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \
