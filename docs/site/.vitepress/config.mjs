@@ -21,7 +21,7 @@ export default defineConfig({
   outDir: join(root, "dist/site"),
   cacheDir: join(root, "docs/site/.vitepress/cache"),
   ignoreDeadLinks: "localhostLinks", // of the reader's own machine
-  srcExclude: ["**/.*/**", "**/testdata/**"],
+  srcExclude: ["**/.*/**", "**/target/**", "**/testdata/**"],
   rewrites: urlOf,
   themeConfig: {
     search: { provider: "local" },
