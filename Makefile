@@ -20,8 +20,6 @@ LONG_MODULES := integration/peers packaging $(GUARDS)
 # Packages without a goroutine, in which the race detector would find nothing, five times as slowly; and deployments in
 # virtual time on one thread, which are fifteen times as slow with it, and whose seeds repeat only without it.
 ALONE := holdfast/(actors/(lease|ledger)|integration/simulation)$$
-# Packages that follow the modules, so that both lanes of make test end at about the same time.
-LAST := holdfast/(integration/(page|reshard|soak|tenants|watch)|jetstream)
 # Modules whose hosts take minutes to compile for the race detector: make test runs them as lint compiles them.
 PLAIN := clients/adapters/kuberneteslock
 # The time of all files in the packages, so that a commit has one set of packages.
@@ -144,19 +142,17 @@ test: ## Run all tests with the race detector, after installing the servers that
 	@rm -f bin/tests
 	@$(MAKE) --no-print-directory -j 2 servers build
 	@$(MAKE) --no-print-directory -k -j 2 test-java test-typescript test-python
-	@$(MAKE) --no-print-directory -k -j 2 test-root test-modules test-last
+	@$(MAKE) --no-print-directory -k -j 2 test-root test-modules
 	@$(MAKE) --no-print-directory simulate TRIALS=20
 	@awk -f .ci/times.awk docs/results/times.txt bin/tests
 
-.PHONY: test-root test-modules test-last
+.PHONY: test-root test-modules
 test-root:
 	$(call go-test,,$$(go list ./... | grep -E '$(ALONE)'))
-	$(call go-test,-race,$$(go list ./... | grep -vE '$(ALONE)|$(LAST)'))
+	$(call go-test,-race,$$(go list ./... | grep -vE '$(ALONE)'))
 test-modules: OF := $(filter-out . packaging,$(MODULES))
 test-modules:
 	$(call in-all,$(OF),$(call go-test,$$([[ " $(PLAIN) " == *" $$module "* ]] || echo -race),./...))
-test-last:
-	$(call go-test,-race,$$(go list ./... | grep -E '$(LAST)'))
 
 .PHONY: times
 times: ## Record how long each package took in the last make test, for the next ones to compare.
